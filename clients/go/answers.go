@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Answer holds what all results have in common.
+// Answer holds the fields that all results have.
 type Answer struct {
 	// Fields holds the members of the response by their API names, except tensors and graphs.
 	Fields map[string]json.RawMessage
@@ -32,7 +32,7 @@ type ForwardAnswer struct {
 // Value returns the value of the only output. It returns an InputError if there are several outputs.
 func (a *ForwardAnswer) Value() (*Tensor, error) {
 	if a.Values.Len() != 1 {
-		return nil, inputErrorf("the answer has %d values, and not one", a.Values.Len())
+		return nil, inputErrorf("expected exactly one value, but the answer has %d", a.Values.Len())
 	}
 	return a.Values.At(0), nil
 }
@@ -164,7 +164,7 @@ func (r *reader) nodeOf(value json.RawMessage) *Node {
 			return node
 		}
 	}
-	r.keep("a node", err)
+	r.keep("node", err)
 	return nil
 }
 
@@ -231,7 +231,7 @@ func (r *reader) tensor(entry object, name string, nodes ...string) (*Tensor, er
 	if tensor := r.beside[place]; tensor != nil {
 		return tensor, nil
 	}
-	return nil, inputErrorf("there is no tensor %s", place)
+	return nil, inputErrorf("tensor %s is missing", place)
 }
 
 func (r *reader) nodes(name string) (nodes []*Node) {
@@ -245,7 +245,7 @@ func (r *reader) nodes(name string) (nodes []*Node) {
 
 func (r *reader) truth(name string) (truth bool) {
 	if json.Unmarshal(r.fields[name], &truth) != nil {
-		r.keep(name, inputErrorf("it is neither true nor false"))
+		r.keep(name, inputErrorf("expected true or false"))
 	}
 	return truth
 }
@@ -302,7 +302,7 @@ func (r *reader) check() CheckAnswer {
 		Passed: r.truth("passed"),
 		Errors: resultsOf(r, "errors", func(entry object) (number float64, err error) {
 			if json.Unmarshal(entry["relative_error"], &number) != nil {
-				err = inputErrorf("relative_error is no number")
+				err = inputErrorf("relative_error is not a number")
 			}
 			return number, err
 		}),
@@ -356,11 +356,11 @@ func (g *Graph) placeConstants(beside map[string]*Tensor, where string) error {
 		}
 		id, err := strconv.Atoi(stated)
 		if err != nil {
-			return inputErrorf("there is a tensor %q beside it", place)
+			return inputErrorf("%q is not a valid tensor name", place)
 		}
 		node, err := g.Node(id)
 		if err != nil {
-			return within(fmt.Sprintf("the tensor %q beside it", place), err)
+			return within(fmt.Sprintf("tensor %q", place), err)
 		}
 		node.attrs["value"] = tensor
 	}

@@ -30,7 +30,7 @@ const (
 )
 
 // elementType describes a dtype. safetensors is its name in the safetensors format, if any. since is the first opset
-// with this dtype. parts is the dtype of the real and imaginary parts of a complex dtype, as which it is sent.
+// with this dtype. A complex dtype is sent as its real and imaginary parts, whose dtype is parts.
 type elementType struct {
 	kind        elementKind
 	size        int
@@ -81,7 +81,7 @@ func asParts(dtype DType) DType {
 func elementTypeOf(dtype DType) (elementType, error) {
 	element, known := elementTypes[dtype]
 	if !known {
-		return element, inputErrorf("%q is no dtype of this client, which has bool, int8, uint8, int16, int32, uint32, "+
+		return element, inputErrorf("unsupported dtype %q: this client supports bool, int8, uint8, int16, int32, uint32, "+
 			"int64, float16, float32, float64, complex64 and complex128", string(dtype))
 	}
 	return element, nil

@@ -15,7 +15,7 @@ func inputErrorf(format string, arguments ...any) *InputError {
 	return &InputError{fmt.Sprintf(format, arguments...)}
 }
 
-// within adds to an error the part of the input that it is about.
+// within prefixes an InputError with the part of the input that it is about.
 func within(part string, err error) error {
 	if input, is := err.(*InputError); is {
 		return &InputError{part + ": " + input.message}
@@ -36,7 +36,7 @@ func (e *TransportError) Error() string { return "gradserve: " + e.message }
 func (e *TransportError) Unwrap() error { return e.cause }
 
 // ConnectionError means that there is no response, or an incomplete one: check the network, or retry. The server may
-// still have stored what the request stores.
+// still have executed the request.
 type ConnectionError struct{ *TransportError }
 
 // Unwrap returns the TransportError.
@@ -56,7 +56,7 @@ func malformedf(format string, arguments ...any) *MalformedError {
 // malformed converts an error found while reading a response.
 func malformed(err error) error {
 	if input, is := err.(*InputError); is {
-		return malformedf("the answer is not as promised: %s", input.message)
+		return malformedf("invalid response: %s", input.message)
 	}
 	return err
 }
@@ -80,9 +80,9 @@ func (e *DeadlineError) Error() string {
 	case e.Refusal != nil:
 		return e.Refusal.Error()
 	case e.limit > 0:
-		return fmt.Sprintf("gradserve: no answer within %v", e.limit)
+		return fmt.Sprintf("gradserve: no response within %v", e.limit)
 	}
-	return "gradserve: no answer within the deadline of the context"
+	return "gradserve: no response before the deadline of the context"
 }
 
 // Unwrap returns context.DeadlineExceeded, and the server's problem report if there is one.
@@ -111,7 +111,7 @@ type NotFoundError struct{ *Refusal }
 // ConditionError means that another client has written it, or that it is in use: read again, then write.
 type ConditionError struct{ *Refusal }
 
-// StoreFullError means that the server has no room for what the request stores: delete something.
+// StoreFullError means that the server has no room for the request's data: delete something.
 type StoreFullError struct{ *Refusal }
 
 // ServerError is an internal error of the server: report it with its RequestID.

@@ -59,7 +59,7 @@ func ExampleGraph_Err() {
 	graph, other := gs.NewGraph(), gs.NewGraph()
 	graph.Mul(graph.Input("x"), other.Input("y"))
 	fmt.Println(graph.Err())
-	// Output: gradserve: node 1 (mul): operand 1: node 0 (input, "y") is a node of another graph
+	// Output: gradserve: node 1 (mul): operand 1: node 0 (input, "y") belongs to another graph
 }
 
 func ExampleRefusal() {

@@ -70,7 +70,7 @@ func (r *running) stopped(err error) error {
 	return err
 }
 
-// Computable is what calls run on: a Graph or a RegisteredGraph.
+// Computable is the target of a call: a Graph or a RegisteredGraph.
 type Computable interface {
 	// stated returns the graph, and how many of its nodes belong to it.
 	stated() (*Graph, int)
@@ -127,7 +127,7 @@ func answerOf[A any](reply reply, graph *Graph, read func(*reader) A) (*A, error
 	return &answer, nil
 }
 
-// explained adds to an error what only the client knows: the line that created the node, and that it sent an
+// explained adds client-side facts to an error: the node and function that it is about, and that the client sent an
 // Idempotency-Key.
 func explained(err error, graph *Graph, hasKey bool) error {
 	refusal := refusalIn(err)
@@ -143,8 +143,8 @@ func explained(err error, graph *Graph, hasKey bool) error {
 		refusal.add(fmt.Sprintf("in %v", graph.functions[*index]))
 	}
 	if hasKey && refusal.Status == 413 && refusal.Code == "over_budget" {
-		refusal.add("where it is the answer that is too long to be given again: the client made an Idempotency-Key, so " +
-			"that nothing is done twice, and makes none with Idempotency: Set(false), or WithIdempotency(false)")
+		refusal.add("the client sent an Idempotency-Key, so the server must store the answer to replay it; if the answer " +
+			"is too large for that, use Idempotency: Set(false) or WithIdempotency(false)")
 	}
 	return err
 }

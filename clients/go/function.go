@@ -59,7 +59,7 @@ func (f *GraphFunction) Parameters() []*Node {
 // Outputs returns nodes of the function, in the order of the results.
 func (f *GraphFunction) Outputs() []*Node { return f.outputs }
 
-// String returns the function as messages name it.
+// String describes the function in messages.
 func (f *GraphFunction) String() string {
 	if f.name == "" {
 		return fmt.Sprintf("function %d", f.index)
@@ -74,7 +74,7 @@ func (g *Graph) attribute(value any) (any, error) {
 		return plain(value)
 	}
 	if function.graph != g && function.graph != g.outer {
-		return nil, inputErrorf("%v is a function of another graph", function)
+		return nil, inputErrorf("%v belongs to another graph", function)
 	}
 	return function.index, nil
 }

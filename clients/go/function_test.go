@@ -65,16 +65,16 @@ func TestAFunctionMayMakeThoseThatItUses(t *testing.T) {
 func TestFunctionsShareNeitherNodesNorGraphs(t *testing.T) {
 	neg := func(f *Graph) []*Node { return []*Node{f.Neg(f.Input(""))} }
 	for wanted, build := range map[string]func(*Graph, *Node){
-		`function 0 ("f"): node 1 (add): operand 1: node 0 (input) is a node of another graph`: func(g *Graph, x *Node) {
+		`function 0 ("f"): node 1 (add): operand 1: node 0 (input) belongs to another graph`: func(g *Graph, x *Node) {
 			g.Function("f", func(f *Graph) []*Node { return []*Node{f.Add(f.Input(""), x)} })
 		},
-		"function 0: output 1: node 0 (input) is a node of another graph": func(g *Graph, x *Node) {
+		"function 0: output 1: node 0 (input) belongs to another graph": func(g *Graph, x *Node) {
 			g.Function("", func(f *Graph) []*Node { return []*Node{f.Input(""), x} })
 		},
-		"function 0: output 0: there is no node": func(g *Graph, _ *Node) {
+		"function 0: output 0: the node is nil": func(g *Graph, _ *Node) {
 			g.Function("", func(*Graph) []*Node { return []*Node{nil} })
 		},
-		"node 1 (call): attribute body: function 0 is a function of another graph": func(g *Graph, x *Node) {
+		"node 1 (call): attribute body: function 0 belongs to another graph": func(g *Graph, x *Node) {
 			g.Call(NewGraph().Function("", neg), []*Node{x})
 		},
 	} {

@@ -116,7 +116,7 @@ func (g *Graph) Nodes() iter.Seq[*Node] { return slices.Values(g.nodes) }
 // Node returns the node with an id, which is its position in the graph. It returns an InputError if there is none.
 func (g *Graph) Node(id int) (*Node, error) {
 	if id < 0 || id >= len(g.nodes) {
-		return nil, inputErrorf("there is no node %d in a graph of %d", id, len(g.nodes))
+		return nil, inputErrorf("the graph has no node %d; its node count is %d", id, len(g.nodes))
 	}
 	return g.nodes[id], nil
 }
@@ -134,17 +134,17 @@ func (g *Graph) Find(name string) (*Node, error) {
 		found = node
 	}
 	if found == nil || name == "" {
-		return nil, inputErrorf("no node of the graph is called %q", name)
+		return nil, inputErrorf("the graph has no node named %q", name)
 	}
 	return found, nil
 }
 
 func (g *Graph) owns(node *Node) error {
 	if node == nil {
-		return inputErrorf("there is no node (it is nil)")
+		return inputErrorf("the node is nil")
 	}
 	if node.graph != g {
-		return inputErrorf("%v is a node of another graph", node)
+		return inputErrorf("%v belongs to another graph", node)
 	}
 	return nil
 }
@@ -164,13 +164,13 @@ func (n *Node) Graph() *Graph { return n.graph }
 // Named gives the node a name, for messages and lookups, and returns the node.
 func (n *Node) Named(name string) *Node {
 	if !utf8.ValidString(name) {
-		n.graph.fail(n, inputErrorf("its name is not in UTF-8"))
+		n.graph.fail(n, inputErrorf("the name is not valid UTF-8"))
 	}
 	n.name = name
 	return n
 }
 
-// String returns the node as messages name it.
+// String describes the node in messages.
 func (n *Node) String() string {
 	if n.name == "" {
 		return fmt.Sprintf("node %d (%s)", n.id, n.op)
@@ -212,7 +212,7 @@ func (g *Graph) UnmarshalJSON(text []byte) error {
 // sendable returns an error if the graph cannot be sent.
 func (g *Graph) sendable() error {
 	if g.err == nil && g.outer != nil {
-		return inputErrorf("the graph of a function is sent within the graph around it, and not by itself")
+		return inputErrorf("the graph of a function cannot be sent by itself; send the graph that contains the function")
 	}
 	return g.err
 }
@@ -224,15 +224,15 @@ func graphFromJSON(text []byte) (*Graph, error) {
 	}
 	graph := &Graph{}
 	if graph.Opset, err = optional(members["opset"], wholeOf); err != nil {
-		return nil, within("opset of a graph", err)
+		return nil, within("opset", err)
 	}
 	functions, err := optional(members["functions"], objectsOf)
 	if err != nil {
-		return nil, within("functions of a graph", err)
+		return nil, within("functions", err)
 	}
-	for _, stated := range functions {
+	for i, stated := range functions {
 		if err := graph.readFunction(stated); err != nil {
-			return nil, within("a function of a graph", err)
+			return nil, within(fmt.Sprintf("function %d", i), err)
 		}
 	}
 	if err := graph.readNodes(members["nodes"]); err != nil {
@@ -254,12 +254,12 @@ func (g *Graph) readFunction(stated object) error {
 	outputs := make([]*Node, len(ids))
 	for i, id := range ids {
 		if outputs[i], err = inner.Node(id); err != nil {
-			return err
+			return within("outputs", err)
 		}
 	}
 	name, err := optional(stated["name"], textOf)
 	if err != nil {
-		return err
+		return within("name", err)
 	}
 	g.appendFunction(name, inner, outputs)
 	return inner.err
@@ -268,11 +268,11 @@ func (g *Graph) readFunction(stated object) error {
 func (g *Graph) readNodes(text json.RawMessage) error {
 	nodes, err := objectsOf(text)
 	if err != nil {
-		return within("nodes of a graph", err)
+		return within("nodes", err)
 	}
-	for _, stated := range nodes {
+	for id, stated := range nodes {
 		if err := g.read(stated); err != nil {
-			return within("a node of a graph", err)
+			return within(fmt.Sprintf("node %d", id), err)
 		}
 	}
 	return nil
@@ -282,31 +282,31 @@ func (g *Graph) readNodes(text json.RawMessage) error {
 func (g *Graph) read(stated object) error {
 	op, err := textOf(stated["op"])
 	if err != nil {
-		return err
+		return within("op", err)
 	}
 	ids, err := optional(stated["operands"], shapeOf)
 	if err != nil {
-		return err
+		return within("operands", err)
 	}
 	operands := make([]*Node, len(ids))
 	for i, id := range ids {
 		if operands[i], err = g.Node(id); err != nil {
-			return err
+			return within("operands", err)
 		}
 	}
 	members, err := optional(stated["attrs"], objectOf)
 	if err != nil {
-		return err
+		return within("attrs", err)
 	}
 	attrs := Attrs{}
 	for name, value := range members {
 		if attrs[name], err = attributeOf(value); err != nil {
-			return within(name, err)
+			return within("attribute "+name, err)
 		}
 	}
 	name, err := optional(stated["name"], textOf)
 	if err != nil {
-		return err
+		return within("name", err)
 	}
 	g.Op(op, operands, attrs).Named(name)
 	return nil

@@ -60,12 +60,12 @@ func TestTheFirstErrorIsKeptAndNamesTheOp(t *testing.T) {
 			x := g.Input("")
 			g.LayerNorm(x, LayerNormOptions{Bias: x})
 		},
-		"node 1 (add_scalar): attribute scalar":  func(g *Graph) { g.AddScalar(g.Input(""), math.NaN()) },
-		"node 0 (full): attribute fill":          func(g *Graph) { g.Full(FullOptions{Fill: "one"}) },
-		"node 0 (new): attribute a":              func(g *Graph) { g.Op("new", nil, Attrs{"a": []any{1, make(chan int)}}) },
-		"node 0 (new): attribute b":              func(g *Graph) { g.Op("new", nil, Attrs{"b": map[int]int{1: 2}}) },
-		"node 0 (new): attribute c":              func(g *Graph) { g.Op("new", nil, Attrs{"c": "\xff"}) },
-		"node 0 (input): its name is not in UTF": func(g *Graph) { g.Input("\xff") },
+		"node 1 (add_scalar): attribute scalar":       func(g *Graph) { g.AddScalar(g.Input(""), math.NaN()) },
+		"node 0 (full): attribute fill":               func(g *Graph) { g.Full(FullOptions{Fill: "one"}) },
+		"node 0 (new): attribute a":                   func(g *Graph) { g.Op("new", nil, Attrs{"a": []any{1, make(chan int)}}) },
+		"node 0 (new): attribute b":                   func(g *Graph) { g.Op("new", nil, Attrs{"b": map[int]int{1: 2}}) },
+		"node 0 (new): attribute c":                   func(g *Graph) { g.Op("new", nil, Attrs{"c": "\xff"}) },
+		"node 0 (input): the name is not valid UTF-8": func(g *Graph) { g.Input("\xff") },
 	} {
 		graph := NewGraph()
 		build(graph)

@@ -16,7 +16,7 @@ type object map[string]json.RawMessage
 func objectOf(text json.RawMessage) (object, error) {
 	var members object
 	if !utf8.Valid(text) || json.Unmarshal(text, &members) != nil || members == nil {
-		return nil, inputErrorf("it is no JSON object")
+		return nil, inputErrorf("expected a JSON object")
 	}
 	return members, nil
 }
@@ -24,7 +24,7 @@ func objectOf(text json.RawMessage) (object, error) {
 func objectsOf(text json.RawMessage) ([]object, error) {
 	var texts []json.RawMessage
 	if json.Unmarshal(text, &texts) != nil || texts == nil {
-		return nil, inputErrorf("it is no list of JSON objects")
+		return nil, inputErrorf("expected a list of JSON objects")
 	}
 	objects := make([]object, len(texts))
 	for i, each := range texts {
@@ -51,7 +51,7 @@ func objectOfDistinct(text []byte) (object, error) {
 		_ = decoder.Decode(&skipped)
 	}
 	if names != len(members) {
-		return nil, inputErrorf("it has a name twice")
+		return nil, inputErrorf("the JSON object has a duplicate name")
 	}
 	return members, nil
 }
@@ -59,7 +59,7 @@ func objectOfDistinct(text []byte) (object, error) {
 func textOf(value json.RawMessage) (string, error) {
 	var text *string
 	if json.Unmarshal(value, &text) != nil || text == nil {
-		return "", inputErrorf("a string is missing")
+		return "", inputErrorf("expected a string")
 	}
 	return *text, nil
 }
@@ -67,7 +67,7 @@ func textOf(value json.RawMessage) (string, error) {
 func wholeOf(value json.RawMessage) (int, error) {
 	var whole *int
 	if json.Unmarshal(value, &whole) != nil || whole == nil {
-		return 0, inputErrorf("a whole number is missing")
+		return 0, inputErrorf("expected an integer")
 	}
 	return *whole, nil
 }
@@ -76,7 +76,7 @@ func wholeOf(value json.RawMessage) (int, error) {
 func numbersIn(value json.RawMessage) ([][]byte, error) {
 	list := bytes.TrimSpace(value)
 	if len(list) < 2 || list[0] != '[' {
-		return nil, inputErrorf("it is no list of numbers")
+		return nil, inputErrorf("expected a list of numbers")
 	}
 	inside := bytes.TrimSpace(list[1 : len(list)-1])
 	if len(inside) == 0 {
@@ -86,7 +86,7 @@ func numbersIn(value json.RawMessage) ([][]byte, error) {
 	for i, number := range numbers {
 		numbers[i] = bytes.TrimSpace(number)
 		if first := numbers[i][0]; first != '-' && (first < '0' || first > '9') {
-			return nil, inputErrorf("it holds something else than numbers")
+			return nil, inputErrorf("expected a list of numbers, but element %d is not a number", i)
 		}
 	}
 	return numbers, nil
@@ -110,7 +110,7 @@ func number(value Number) any {
 	if kind := reflect.ValueOf(value).Kind(); value == nil || reflect.Int <= kind && kind <= reflect.Float64 {
 		return value
 	}
-	return inputErrorf("a %T is no number", value)
+	return inputErrorf("expected a number, got %T", value)
 }
 
 // plain converts a value to JSON values; nil if it is absent. Tensors stay tensors.
@@ -136,12 +136,12 @@ func plain(value any) (any, error) {
 		if number := of.Float(); !math.IsNaN(number) && !math.IsInf(number, 0) {
 			return exactFloat(number), nil
 		}
-		return nil, inputErrorf("%v is no number of JSON", value)
+		return nil, inputErrorf("JSON cannot represent %v", value)
 	case reflect.String:
 		if utf8.ValidString(of.String()) {
 			return of.String(), nil
 		}
-		return nil, inputErrorf("a string is not in UTF-8")
+		return nil, inputErrorf("the string is not valid UTF-8")
 	case reflect.Pointer:
 		if of.IsNil() {
 			return nil, nil
@@ -152,7 +152,7 @@ func plain(value any) (any, error) {
 	case reflect.Map:
 		return plainMap(of)
 	}
-	return nil, inputErrorf("a %T is nothing that JSON has", value)
+	return nil, inputErrorf("JSON cannot represent a value of type %T", value)
 }
 
 func plainList(list reflect.Value) (any, error) {
@@ -172,7 +172,7 @@ func plainList(list reflect.Value) (any, error) {
 
 func plainMap(members reflect.Value) (any, error) {
 	if members.Type().Key().Kind() != reflect.String {
-		return nil, inputErrorf("the names of an object are strings")
+		return nil, inputErrorf("map keys must be strings, not %v", members.Type().Key())
 	}
 	made := make(map[string]any, members.Len())
 	for _, name := range members.MapKeys() {
@@ -191,7 +191,7 @@ func written(value any) ([]byte, error) {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		return nil, inputErrorf("the request cannot be written as JSON: %v", err)
+		return nil, inputErrorf("cannot write the request as JSON: %v", err)
 	}
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }

@@ -254,7 +254,7 @@ func (m *message) fillTensors(role string, feeds Feeds, graph *Graph) error {
 				return nil
 			}
 		}
-		return inputErrorf("there is no tensor (it is nil)")
+		return inputErrorf("the tensor is nil")
 	})
 	if feeds != nil {
 		m.fields[role] = list

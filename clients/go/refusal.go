@@ -41,7 +41,7 @@ type Refusal struct {
 func (r *Refusal) Error() string {
 	said := fmt.Sprintf("%s: %s", r.Code, r.Detail)
 	if r.Code == "" {
-		said = fmt.Sprintf("status %d, without a report that says why", r.Status)
+		said = fmt.Sprintf("status %d without a problem report", r.Status)
 	}
 	if r.remark != "" {
 		said += " (" + r.remark + ")"

@@ -10,7 +10,7 @@ import (
 // RegisteredGraph is a registered graph. Pass it to calls in place of a graph: it is not sent again.
 //
 // The first call that uses it registers it, unless it is registered already. If the server no longer has the graph, the
-// call registers it again. It is the graph as it was: nodes appended later are not part of it. Goroutines can share it.
+// call registers it again. It is a snapshot: nodes appended later are not part of it. Goroutines can share it.
 type RegisteredGraph struct {
 	graph   *Graph
 	count   int
@@ -54,7 +54,7 @@ func (r *RegisteredGraph) Fields() map[string]json.RawMessage {
 
 func (r *RegisteredGraph) stated() (*Graph, int) { return r.graph, r.count }
 
-// RegisterLater returns a graph that the first call which uses it registers, within that call's timeout.
+// RegisterLater returns a graph that is registered as part of the first call that uses it, within that call's timeout.
 func (c *Client) RegisterLater(graph *Graph, options ...RegisterOptions) (*RegisteredGraph, error) {
 	if err := graph.sendable(); err != nil {
 		return nil, err

@@ -121,7 +121,7 @@ func putting(name string, tensor *Tensor, options PutOptions) (*request, error) 
 		return nil, err
 	}
 	if tensor == nil {
-		return nil, inputErrorf("there is no tensor to be put as %s (it is nil)", name)
+		return nil, inputErrorf("cannot put %q: the tensor is nil", name)
 	}
 	media, body, err := alone(tensor, options.Form)
 	if err != nil {
@@ -206,7 +206,7 @@ func modelPath(name string) (string, error) { return pathOf("models", name) }
 // pathOf returns an error for an empty name, whose path would be that of the listing.
 func pathOf(kind, name string) (string, error) {
 	if name == "" {
-		return "", inputErrorf("the name of what is kept is not empty")
+		return "", inputErrorf("the name or id must not be empty")
 	}
 	return "/v1/" + kind + "/" + url.PathEscape(name), nil
 }

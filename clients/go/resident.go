@@ -2,7 +2,7 @@ package gradserve
 
 import "encoding/json"
 
-// Value is what calls accept for a node: a Tensor, a Resident, or Rows of one.
+// Value is a value that calls accept for a node: a Tensor, a Resident, or Rows of one.
 type Value interface{ isValue() }
 
 // Resident is a handle of one version of a resident tensor. Pass it to calls in place of a Tensor.
@@ -74,7 +74,7 @@ func residentOf(stated object) (*Resident, error) {
 		"bytes": &made.Bytes, "durable": &made.Durable, "written_within_ms": &made.WrittenWithinMS,
 	} {
 		if value := stated[name]; value != nil && json.Unmarshal(value, member) != nil {
-			return nil, inputErrorf("%s is something else than it should be", name)
+			return nil, inputErrorf("%s has the wrong type", name)
 		}
 	}
 	return made, nil

@@ -94,7 +94,7 @@ func DecodeSafetensor(file []byte, name string) (*Tensor, error) {
 	}
 	tensor, is := tensors[name]
 	if !is {
-		return nil, malformedf("the safetensors file holds no %q", name)
+		return nil, malformedf("the safetensors file has no tensor %q", name)
 	}
 	return tensor, nil
 }
@@ -116,11 +116,11 @@ func decodeSafetensors(file []byte) (map[string]*Tensor, map[string]string, erro
 	for name, stated := range header {
 		entry, err := entryOf(name, stated)
 		if err != nil {
-			return nil, nil, within("a tensor of the safetensors file", err)
+			return nil, nil, within("tensor "+strconv.Quote(name)+" of the safetensors file", err)
 		}
 		if pairs[name] {
 			if err := entry.joinParts(); err != nil {
-				return nil, nil, within(strconv.Quote(name)+" of the safetensors file", err)
+				return nil, nil, within("tensor "+strconv.Quote(name)+" of the safetensors file", err)
 			}
 		}
 		entries = append(entries, entry)
@@ -132,7 +132,7 @@ func decodeSafetensors(file []byte) (map[string]*Tensor, map[string]string, erro
 	for _, entry := range entries {
 		raw := data[entry.start:entry.end:entry.end]
 		if tensors[entry.name], err = tensorOf(entry.dtype, entry.shape, raw); err != nil {
-			return nil, nil, within(strconv.Quote(entry.name)+" of the safetensors file", err)
+			return nil, nil, within("tensor "+strconv.Quote(entry.name)+" of the safetensors file", err)
 		}
 	}
 	return tensors, metadata, nil
@@ -141,14 +141,14 @@ func decodeSafetensors(file []byte) (map[string]*Tensor, map[string]string, erro
 // partsOf returns the header and the data of a file.
 func partsOf(file []byte) (object, []byte, error) {
 	if len(file) < lengthSize {
-		return nil, nil, inputErrorf("the safetensors file ends before its header does")
+		return nil, nil, inputErrorf("the safetensors file ends before the end of its header")
 	}
 	length, rest := binary.LittleEndian.Uint64(file), file[lengthSize:]
 	if length > mostOfHeader {
-		return nil, nil, inputErrorf("the header of the safetensors file has %d bytes, and may have %d", length, mostOfHeader)
+		return nil, nil, inputErrorf("the header of the safetensors file has %d bytes; the limit is %d", length, mostOfHeader)
 	}
 	if length > uint64(len(rest)) {
-		return nil, nil, inputErrorf("the safetensors file ends before its header does")
+		return nil, nil, inputErrorf("the safetensors file ends before the end of its header")
 	}
 	header, err := objectOfDistinct(rest[:length])
 	return header, rest[length:], within("the header of the safetensors file", err)
@@ -183,15 +183,15 @@ func complexNames(metadata map[string]string, header object) (map[string]bool, e
 	}
 	var names []*string
 	if json.Unmarshal([]byte(text), &names) != nil || names == nil {
-		return nil, inputErrorf("%s.%s of the safetensors file is no JSON list of names", metadataName, complexName)
+		return nil, inputErrorf("%s.%s of the safetensors file is not a JSON list of names", metadataName, complexName)
 	}
 	found := make(map[string]bool, len(names))
 	for _, name := range names {
 		if name == nil {
-			return nil, inputErrorf("%s.%s of the safetensors file is no JSON list of names", metadataName, complexName)
+			return nil, inputErrorf("%s.%s of the safetensors file is not a JSON list of names", metadataName, complexName)
 		}
 		if _, is := header[*name]; !is {
-			return nil, inputErrorf("the safetensors file holds no %q, which its %s.%s names", *name, metadataName, complexName)
+			return nil, inputErrorf("%s.%s lists %q, which is not in the safetensors file", metadataName, complexName, *name)
 		}
 		found[*name] = true
 	}
@@ -217,7 +217,7 @@ func entryOf(name string, stated json.RawMessage) (fileEntry, error) {
 	}
 	dtype, known := safetensorsTypes[spelled]
 	if !known {
-		return fileEntry{}, inputErrorf("its dtype is %q, which this client cannot read", spelled)
+		return fileEntry{}, inputErrorf("unsupported dtype %q", spelled)
 	}
 	shape, err := shapeOf(members["shape"])
 	if err != nil {
@@ -225,7 +225,7 @@ func entryOf(name string, stated json.RawMessage) (fileEntry, error) {
 	}
 	offsets, err := shapeOf(members["data_offsets"])
 	if err != nil || len(offsets) != 2 || offsets[0] < 0 || offsets[0] > offsets[1] {
-		return fileEntry{}, inputErrorf("its offsets are no two whole numbers in their order")
+		return fileEntry{}, inputErrorf("data_offsets must be [start, end] with 0 <= start <= end")
 	}
 	return fileEntry{name, offsets[0], offsets[1], dtype, shape}, nil
 }
@@ -235,7 +235,7 @@ func (e *fileEntry) joinParts() error {
 	last := len(e.shape) - 1
 	whole, is := complexTypes[e.dtype]
 	if !is || last < 0 || e.shape[last] != 2 {
-		return inputErrorf("it is said to be complex, and is no F32 or F64 with a last axis of 2")
+		return inputErrorf("a complex tensor must be F32 or F64 with a last axis of 2")
 	}
 	e.dtype, e.shape = whole, e.shape[:last]
 	return nil
@@ -247,12 +247,12 @@ func checkThatTheyFill(entries []fileEntry, length int) error {
 	end := 0
 	for _, entry := range entries {
 		if entry.start != end {
-			return inputErrorf("the tensors of the safetensors file overlap, or leave gaps")
+			return inputErrorf("the tensors of the safetensors file overlap or leave gaps")
 		}
 		end = entry.end
 	}
 	if end != length {
-		return inputErrorf("the tensors of the safetensors file do not fill it")
+		return inputErrorf("the tensors of the safetensors file do not cover all of its data")
 	}
 	return nil
 }

@@ -67,10 +67,10 @@ func tensorOf(dtype DType, shape []int, raw []byte) (*Tensor, error) {
 		return nil, err
 	}
 	if wanted != uint64(len(raw)) {
-		return nil, inputErrorf("%s of shape %v does not have %d bytes", dtype, shape, len(raw))
+		return nil, inputErrorf("%s of shape %v has %d bytes, not %d", dtype, shape, wanted, len(raw))
 	}
 	if element.kind == boolean && slices.ContainsFunc(raw, func(b byte) bool { return b > 1 }) {
-		return nil, inputErrorf("the bytes of bool are 0 and 1, and these are others, too")
+		return nil, inputErrorf("the elements of a bool tensor must be 0 or 1")
 	}
 	return &Tensor{dtype, append([]int{}, shape...), raw}, nil
 }
@@ -79,16 +79,16 @@ func tensorOf(dtype DType, shape []int, raw []byte) (*Tensor, error) {
 // more.
 func bytesOf(shape []int, size int) (uint64, error) {
 	if len(shape) > mostAxes {
-		return 0, inputErrorf("a shape has at most %d axes, and this one %d", mostAxes, len(shape))
+		return 0, inputErrorf("the shape has %d axes; the limit is %d", len(shape), mostAxes)
 	}
 	if slices.ContainsFunc(shape, func(extent int) bool { return extent < 0 }) {
-		return 0, inputErrorf("the extents of a shape are at least 0, and these are %v", shape)
+		return 0, inputErrorf("the extents of a shape must not be negative, got %v", shape)
 	}
 	total := uint64(size)
 	for _, extent := range shape {
 		beyond, product := bits.Mul64(total, uint64(max(1, extent)))
 		if beyond != 0 || product >= mostBytes {
-			return 0, inputErrorf("the shape %v is too large: its extents other than 0 make 2^53 bytes or more", shape)
+			return 0, inputErrorf("the shape %v is too large: its nonzero extents give 2^53 bytes or more", shape)
 		}
 		total = product
 	}
@@ -119,7 +119,7 @@ func (t *Tensor) isValue() {}
 // InputError if the elements have another type.
 func Slice[T Element](tensor *Tensor) ([]T, error) {
 	if wanted := dtypeOf[T](); tensor.dtype != wanted {
-		return nil, inputErrorf("the elements of this tensor are %s, and not %s", tensor.dtype, wanted)
+		return nil, inputErrorf("the tensor holds %s elements, not %s", tensor.dtype, wanted)
 	}
 	count := tensor.Len()
 	if count == 0 {
@@ -142,7 +142,7 @@ func Slice[T Element](tensor *Tensor) ([]T, error) {
 func Item[T Element](tensor *Tensor) (T, error) {
 	elements, err := Slice[T](tensor)
 	if err == nil && len(elements) != 1 {
-		err = inputErrorf("a tensor of shape %v has %d elements, and not one", tensor.shape, len(elements))
+		err = inputErrorf("expected exactly one element, but the tensor of shape %v has %d", tensor.shape, len(elements))
 	}
 	if err != nil {
 		var none T

@@ -131,7 +131,7 @@ func tensorFromJSON(text []byte) (*Tensor, error) {
 	}
 	word, err := textOf(members["dtype"])
 	if err != nil {
-		return nil, within("dtype of a tensor", err)
+		return nil, within("dtype", err)
 	}
 	dtype := DType(word)
 	if _, err := elementTypeOf(dtype); err != nil {
@@ -139,7 +139,7 @@ func tensorFromJSON(text []byte) (*Tensor, error) {
 	}
 	shape, err := shapeOf(members["shape"])
 	if err != nil {
-		return nil, within("shape of a tensor", err)
+		return nil, within("shape", err)
 	}
 	raw, err := payloadOf(members, asParts(dtype))
 	if err != nil {
@@ -156,7 +156,7 @@ func shapeOf(value json.RawMessage) ([]int, error) {
 	shape := make([]int, len(extents))
 	for i, extent := range extents {
 		if shape[i], err = strconv.Atoi(string(extent)); err != nil {
-			return nil, inputErrorf("%s is no extent", extent)
+			return nil, inputErrorf("%q is not a valid integer", extent)
 		}
 	}
 	return shape, nil
@@ -166,14 +166,14 @@ func shapeOf(value json.RawMessage) ([]int, error) {
 func payloadOf(members object, dtype DType) ([]byte, error) {
 	numbers, err := optional(members["data"], numbersIn)
 	if err != nil {
-		return nil, within("data of a tensor", err)
+		return nil, within("data", err)
 	}
 	raw, err := optional(members["data_b64"], decoded)
 	switch {
 	case err != nil:
-		return nil, within("data_b64 of a tensor", err)
+		return nil, within("data_b64", err)
 	case len(numbers) > 0 && len(raw) > 0:
-		return nil, inputErrorf("a tensor has data or data_b64, and this one has both")
+		return nil, inputErrorf("the tensor has both data and data_b64")
 	case len(numbers) == 0:
 		return raw, nil
 	}
@@ -214,7 +214,7 @@ func decoded(value json.RawMessage) ([]byte, error) {
 	raw := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	count, err := base64.StdEncoding.Decode(raw, text)
 	if err != nil || bytes.ContainsAny(text, "\r\n") {
-		return nil, inputErrorf("it is not base64")
+		return nil, inputErrorf("expected base64 with padding")
 	}
 	return raw[:count], nil
 }
@@ -233,7 +233,7 @@ func appendFloatOf(raw []byte, text string, dtype DType) ([]byte, error) {
 		raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(number))
 	}
 	if math.IsInf(number, 0) {
-		return nil, inputErrorf("%s is beyond %s", text, dtype)
+		return nil, inputErrorf("%s is out of range for %s", text, dtype)
 	}
 	return raw, nil
 }
@@ -244,7 +244,7 @@ func appendWholeOf(raw []byte, text string, dtype DType) ([]byte, error) {
 	if err != nil {
 		rounded, _ := strconv.ParseFloat(text, 64)
 		if rounded != math.Trunc(rounded) || rounded < -1<<63 || rounded >= 1<<63 {
-			return nil, inputErrorf("%s is no %s", text, dtype)
+			return nil, inputErrorf("%s is not a valid %s", text, dtype)
 		}
 		number = int64(rounded)
 	}
@@ -260,7 +260,7 @@ func appendWholeOf(raw []byte, text string, dtype DType) ([]byte, error) {
 		raw = binary.LittleEndian.AppendUint64(raw, uint64(number))
 	}
 	if wholeIn(raw[made:], dtype) != number || dtype == Bool && number > 1 {
-		return nil, inputErrorf("%s is no %s", text, dtype)
+		return nil, inputErrorf("%s is not a valid %s", text, dtype)
 	}
 	return raw, nil
 }

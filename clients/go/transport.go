@@ -29,7 +29,7 @@ func (r reply) checked() error {
 		return refusalOf(r).asError()
 	}
 	if r.status != http.StatusOK && r.status != http.StatusCreated && r.status != http.StatusNotModified {
-		return malformedf("the answer has the status %d, which a server of gradserve does not give", r.status)
+		return malformedf("unexpected status %d: not a gradserve response", r.status)
 	}
 	return nil
 }
@@ -37,10 +37,10 @@ func (r reply) checked() error {
 // object returns the JSON object in the body.
 func (r reply) object() (object, error) {
 	if media := r.media(); media != mediaJSON {
-		return nil, malformedf("the answer is of the media type %q, where %s was asked for", media, mediaJSON)
+		return nil, malformedf("expected a response of media type %s, got %q", mediaJSON, media)
 	}
 	members, err := objectOf(r.body)
-	return members, within("the body", err)
+	return members, within("body", err)
 }
 
 func (r reply) isFile() bool { return r.media() == mediaSafetensors || r.media() == mediaBytes }
@@ -56,7 +56,7 @@ func (r reply) parts() (object, map[string]*Tensor, error) {
 		return nil, nil, err
 	}
 	members, err := objectOf([]byte(metadata["response"]))
-	return members, beside, within("the response in the safetensors file", err)
+	return members, beside, within(metadataName+".response of the safetensors file", err)
 }
 
 // tensor returns the etag and the elements of a resident tensor.
@@ -69,7 +69,7 @@ func (r reply) tensor() (string, *Tensor, error) {
 		return "", nil, err
 	}
 	if len(tensors) != 1 {
-		return "", nil, inputErrorf("it holds %d tensors where one was asked for", len(tensors))
+		return "", nil, inputErrorf("expected exactly one tensor, got %d", len(tensors))
 	}
 	etag := strings.Trim(strings.TrimPrefix(r.header.Get("ETag"), "W/"), `"`)
 	for _, tensor := range tensors {
@@ -101,15 +101,15 @@ type transport struct {
 
 func transportOf(address, key string, most int64, over http.RoundTripper) (*transport, error) {
 	if strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0 {
-		return nil, inputErrorf("the key has characters that a header cannot have")
+		return nil, inputErrorf("the API key is not a valid header value")
 	}
 	base, err := url.Parse(address)
 	if err != nil {
 		// The message of the parse error contains the address, which may contain a password.
-		return nil, inputErrorf("the server's URL cannot be read")
+		return nil, inputErrorf("the server's URL is invalid")
 	}
 	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" {
-		return nil, inputErrorf("a server's URL begins with http:// or https://, has a host, and no query")
+		return nil, inputErrorf("the server's URL must be an http:// or https:// URL with a host and no query or fragment")
 	}
 	client := &http.Client{
 		Transport:     over,
@@ -144,7 +144,7 @@ func (t *transport) send(running *running, request *request) (reply, error) {
 func (t *transport) prepared(ctx context.Context, request *request, target string) (*http.Request, error) {
 	sent, err := http.NewRequestWithContext(ctx, request.method, t.base+target, nil)
 	if err != nil {
-		return nil, inputErrorf("%s %s cannot be sent", request.method, request.path)
+		return nil, inputErrorf("cannot send %s %s", request.method, request.path)
 	}
 	if body := request.reader(); body != nil {
 		sent.Body, sent.ContentLength = body, request.length()
@@ -164,9 +164,9 @@ func (t *transport) prepared(ctx context.Context, request *request, target strin
 // read reads the body of a response up to the size limit.
 func (t *transport) read(response *http.Response) ([]byte, error) {
 	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, malformedf("the answer is compressed, which was not asked for")
+		return nil, malformedf("the response has an unexpected Content-Encoding")
 	}
-	tooLarge := &TooLargeError{&TransportError{message: "the answer is longer than may be read (see max_response_bytes)"}}
+	tooLarge := &TooLargeError{&TransportError{message: "the response exceeds the size limit (see WithMaxResponseBytes)"}}
 	if response.ContentLength > t.most {
 		return nil, tooLarge
 	}
@@ -223,6 +223,6 @@ func (r *running) ended() error {
 // canceledError is the error of calls whose context was cancelled.
 type canceledError struct{ cause error }
 
-func (e *canceledError) Error() string { return "gradserve: the call was given up: " + e.cause.Error() }
+func (e *canceledError) Error() string { return "gradserve: call cancelled: " + e.cause.Error() }
 
 func (e *canceledError) Unwrap() error { return e.cause }

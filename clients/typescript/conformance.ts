@@ -183,7 +183,7 @@ class Conversation {
     };
   }
 
-  /** Makes a call and return its result. */
+  /** Makes a call and returns its result. */
   async done(call: Json): Promise<Json> {
     try {
       return { returned: await (OTHERS[call.do]?.(this, call) ?? this.computed(call)) };

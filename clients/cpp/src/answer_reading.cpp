@@ -11,7 +11,7 @@ const Json* Answer::stats() const { return member(fields, "stats"); }
 
 const Tensor& ForwardAnswer::value() const {
     if (values.size() != 1)
-        throw InputError("the answer has " + std::to_string(values.size()) + " values, and not one");
+        throw InputError("the answer has " + std::to_string(values.size()) + " values, not one");
     return values.at(0);
 }
 
@@ -146,7 +146,7 @@ private:
         std::string place = name;
         for (const char* const node : nodes) place += "." + std::to_string(whole_in(member(entry, node)));
         const auto found = parts_.beside.find(place);
-        if (found == parts_.beside.end()) throw InputError("there is no tensor " + place);
+        if (found == parts_.beside.end()) throw InputError("the tensor " + place + " is missing");
         return found->second;
     }
 

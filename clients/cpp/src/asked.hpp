@@ -51,7 +51,7 @@ inline std::string word_of(Reduction reduction) {
     }
 }
 
-/// Common options are read in the same way from every struct that has them.
+/// Reads the arguments of a call from its options. Each option is read if the struct has it.
 template <class Options>
 Asked asked(const Options& options) {
     Asked made;

@@ -32,14 +32,14 @@ void append_base64(std::string& text, std::span<const std::byte> bytes) {
 }
 
 std::vector<std::byte> decoded_base64(std::string_view text) {
-    if (text.size() % 4 != 0) throw InputError("it is not base64");
+    if (text.size() % 4 != 0) throw InputError("invalid base64");
     const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
     std::vector<std::byte> bytes;
     bytes.reserve(text.size() / 4 * 3);
     std::uint32_t group = 0;
     for (std::size_t place = 0; place < text.size() - padding; ++place) {
         const std::uint8_t bits = bits_of[static_cast<unsigned char>(text[place])];
-        if (bits == 64) throw InputError("it is not base64");
+        if (bits == 64) throw InputError("invalid base64");
         group = group << 6 | bits;
         // The second, third and fourth character of each four complete a byte.
         if (place % 4 != 0) bytes.push_back(static_cast<std::byte>(group >> (6 - place % 4 * 2) & 0xff));

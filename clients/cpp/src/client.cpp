@@ -49,10 +49,10 @@ static Problem explained(Problem problem, const Graph& graph, bool has_key) {
     const auto add = [&](const std::string& sentence) {
         problem.remark += (problem.remark.empty() ? "" : "; ") + sentence;
     };
-    if (const std::string places = places_in(problem, graph); !places.empty()) add("that is " + places);
+    if (const std::string places = places_in(problem, graph); !places.empty()) add("at " + places);
     if (has_key && problem.status == 413 && problem.code == "over_budget")
-        add("where it is the answer that is too long to be given again: the client made an Idempotency-Key, so that "
-            "nothing is done twice, and makes none with .idempotency = false");
+        add("the client sent an Idempotency-Key, so that a retry does nothing twice; if the response is too long to be "
+            "stored for the key, send none: .idempotency = false");
     return problem;
 }
 

@@ -7,7 +7,7 @@ namespace gradserve {
 CurlHandles::CurlHandles() {
     // Initialize once per process, in one thread.
     static const CURLcode begun = curl_global_init(CURL_GLOBAL_DEFAULT);
-    if (begun != CURLE_OK) throw ConnectionFailed("libcurl does not begin");
+    if (begun != CURLE_OK) throw ConnectionFailed("libcurl failed to initialize");
 }
 
 CurlHandle CurlHandles::taken() {
@@ -20,7 +20,7 @@ CurlHandle CurlHandles::taken() {
         }
     }
     CurlHandle handle(curl_easy_init());
-    if (!handle) throw ConnectionFailed("libcurl has no memory for a request");
+    if (!handle) throw ConnectionFailed("libcurl has no memory for another request");
     return handle;
 }
 

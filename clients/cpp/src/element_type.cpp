@@ -32,9 +32,9 @@ static const ElementType* found_by(std::string_view word) {
 const ElementType& element_type_of(const DType& dtype) {
     const ElementType* const found = found_by(dtype.word());
     if (found == nullptr)
-        throw InputError("“" + dtype.word() +
-                         "” is no dtype of this client, which has bool, int8, uint8, int16, int32, uint32, int64, "
-                         "float16, float32, float64, complex64 and complex128");
+        throw InputError("unsupported dtype “" + dtype.word() +
+                         "”; supported: bool, int8, uint8, int16, int32, uint32, int64, float16, float32, float64, "
+                         "complex64, complex128");
     return *found;
 }
 

@@ -22,7 +22,7 @@ Reply Running::tried(const Request& request) const {
 
 void Running::wait(std::chrono::milliseconds time) const {
     core_.surroundings.wait(time, stop_);
-    if (stop_.stop_requested()) throw Cancelled("the call was given up");
+    if (stop_.stop_requested()) throw Cancelled("the call was cancelled");
 }
 
 void Running::wait_for_turn(RegisteredState& graph, std::unique_lock<std::mutex>& lock) const {
@@ -31,7 +31,7 @@ void Running::wait_for_turn(RegisteredState& graph, std::unique_lock<std::mutex>
     const bool is_mine =
         left ? graph.changed.wait_for(lock, stop_, *left, is_free) : graph.changed.wait(lock, stop_, is_free);
     if (is_mine) return;
-    if (stop_.stop_requested()) throw Cancelled("the call was given up");
+    if (stop_.stop_requested()) throw Cancelled("the call was cancelled");
     deadline_.pass();
 }
 

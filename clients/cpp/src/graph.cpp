@@ -22,16 +22,16 @@ std::string GraphState::describe(const NodeEntry& node, std::size_t id) const {
 
 void GraphState::check(const Node& node) const {
     if (node.graph_.get() == this) return;
-    const char* const elsewhere = &node.graph_->whole() != &whole() ? " is a node of another graph"
+    const char* const elsewhere = &node.graph_->whole() != &whole() ? " belongs to another graph"
                                   : around == nullptr
-                                      ? " is inside of a function, of which only results are seen"
-                                      : " is outside of this function, which sees only what is passed to it";
+                                      ? " is inside a function, and only the function's results can be used outside it"
+                                      : " is outside this function, which can use only the operands passed to it";
     throw InputError(node.describe() + elsewhere);
 }
 
 void GraphState::check(const GraphFunction& function) const {
     if (&function.body_->whole() != &whole())
-        throw InputError(function.describe() + " is a function of another graph");
+        throw InputError(function.describe() + " belongs to another graph");
 }
 
 const std::string& Node::op() const { return graph_->nodes[id_].op; }
@@ -41,7 +41,7 @@ const std::string& Node::name() const { return graph_->nodes[id_].name; }
 Graph Node::graph() const { return Graph(graph_); }
 
 const Node& Node::named(std::string name) const {
-    within(describe() + ": its name", [&] { check_that_json_has(name); });
+    within(describe() + ": name", [&] { check_that_json_has(name); });
     graph_->nodes[id_].name = std::move(name);
     return *this;
 }
@@ -87,7 +87,7 @@ Node Appender::op(std::string name, const std::vector<Node>& operands, Attrs att
     NodeEntry made{std::move(name), {}, {}, {}};
     const std::size_t id = state_->nodes.size();
     return within(state_->describe(made, id), [&] {
-        if (state_->outputs) throw InputError("the function is complete");
+        if (state_->outputs) throw InputError("nothing can be appended to a complete function");
         check_that_json_has(made.op);
         for (const Node& operand : operands) {
             within("operand " + std::to_string(made.operands.size()), [&] { state_->check(operand); });
@@ -112,7 +112,7 @@ Node Appender::typed(const char* name, std::initializer_list<std::optional<Node>
     for (const std::optional<Node>& operand : operands) {
         if (operand && is_behind_the_last)
             throw InputError(std::string(name) + ": operand " + std::to_string(there.size()) +
-                             " is absent, and a later one is not");
+                             " is absent, but a later one is present");
         if (operand) there.push_back(*operand);
         else is_behind_the_last = true;
     }
@@ -166,7 +166,8 @@ std::vector<Node> Graph::nodes() const {
 
 Node Graph::node(std::size_t id) const {
     if (id >= size())
-        throw InputError("there is no node " + std::to_string(id) + " in a graph of " + std::to_string(size()));
+        throw InputError("the graph has no node " + std::to_string(id) +
+                         " (number of nodes: " + std::to_string(size()) + ")");
     return {state_, id};
 }
 
@@ -177,7 +178,7 @@ Node Graph::find(std::string_view name) const {
         if (found) throw InputError(found->describe() + " and " + node.describe() + " have the same name");
         found = node;
     }
-    if (!found) throw InputError("no node of the graph is called “" + std::string(name) + "”");
+    if (!found) throw InputError("the graph has no node named “" + std::string(name) + "”");
     return *found;
 }
 
@@ -200,7 +201,8 @@ static void read_node(Graph& graph, const Json& stated) {
 }
 
 static void read_nodes(Graph& graph, const Json::Object& members) {
-    for (const Json& stated : list_in(member(members, "nodes"))) within("a node", [&] { read_node(graph, stated); });
+    for (const Json& stated : list_in(member(members, "nodes")))
+        within("node " + std::to_string(graph.size()), [&] { read_node(graph, stated); });
 }
 
 /// Appends a function in the JSON form of the API.
@@ -221,7 +223,8 @@ Graph graph_in(const Json* value) {
     Graph graph;
     if (const Json* const opset = member(members, "opset")) graph.set_opset(whole_in(opset));
     if (const Json* const functions = member(members, "functions"))
-        for (const Json& stated : list_in(functions)) within("a function", [&] { read_function(graph, stated); });
+        for (const Json& stated : list_in(functions))
+            within("function " + std::to_string(graph.functions().size()), [&] { read_function(graph, stated); });
     read_nodes(graph, members);
     return graph;
 }

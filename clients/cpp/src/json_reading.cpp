@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace gradserve {
 
@@ -71,7 +72,7 @@ private:
 static Json parsed(std::string_view text, Names names) {
     Builder builder(names);
     if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder))
-        throw InputError("it is no JSON, or more deeply nested than is read");
+        throw InputError("expected valid JSON, nested at most " + std::to_string(most_nested) + " levels deep");
     return std::move(builder.made);
 }
 
@@ -80,14 +81,20 @@ Json Json::parse(std::string_view text) { return parsed(text, Names::may_repeat)
 Json::Object parsed_object(std::string_view text, Names names) {
     Json made = parsed(text, names);
     auto* const object = std::get_if<Json::Object>(&made.value());
-    if (object == nullptr) throw InputError("it is no JSON object");
+    if (object == nullptr) throw InputError("expected a JSON object");
     return std::move(*object);
 }
+
+/// The types of a JSON value, in the order of Json::Value, as messages name them.
+static constexpr std::array kinds{"nothing",         "a boolean", "an integer", "a large integer", "a number",
+                                  "a large integer", "a string",  "a list",     "an object",       "a tensor",
+                                  "a function"};
 
 template <class T>
 static const T& expected(const Json* value, const char* what) {
     const T* const found = value == nullptr ? nullptr : value->get_if<T>();
-    if (found == nullptr) throw InputError(std::string(what) + " is missing");
+    if (found == nullptr)
+        throw InputError(std::string("expected ") + what + ", got " + kinds[value ? value->value().index() : 0]);
     return *found;
 }
 
@@ -97,7 +104,7 @@ const Json::List& list_in(const Json* value) { return expected<Json::List>(value
 
 const std::string& text_in(const Json* value) { return expected<std::string>(value, "a string"); }
 
-std::int64_t whole_in(const Json* value) { return expected<std::int64_t>(value, "a whole number"); }
+std::int64_t whole_in(const Json* value) { return expected<std::int64_t>(value, "an integer"); }
 
 double number_in(const Json* value) {
     if (value != nullptr && value->get_if<std::int64_t>() != nullptr) return static_cast<double>(whole_in(value));

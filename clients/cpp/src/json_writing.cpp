@@ -31,7 +31,7 @@ static void append_string(std::string& text, const std::string& value) {
     try {
         text += nlohmann::json(value).dump();
     } catch (const nlohmann::json::type_error&) {
-        throw InputError("a string is not in UTF-8");
+        throw InputError("a string is not valid UTF-8");
     }
 }
 
@@ -47,7 +47,7 @@ struct Writer {
     void operator()(std::int64_t whole) const { append_digits(text, whole); }
     void operator()(std::uint64_t whole) const { append_digits(text, whole); }
     void operator()(double number) const {
-        if (!std::isfinite(number)) throw InputError(std::to_string(number) + " is no number of JSON");
+        if (!std::isfinite(number)) throw InputError("JSON cannot represent " + std::to_string(number));
         append_number(text, number);
     }
     void operator()(const Json::Digits& digits) const { text += digits.text; }

@@ -35,7 +35,7 @@ Json::List Message::nodes(const GraphState& graph, std::size_t count, const std:
 Json::Object Message::graph(const Graph& graph, std::size_t count) {
     const GraphState& state = GraphState::of(graph);
     if (state.around != nullptr)
-        throw InputError(state.describe() + " is sent with the graph around it, and not by itself");
+        throw InputError(state.describe() + " cannot be sent by itself; send the graph that contains it");
     Json::Object stated{{"nodes", nodes(state, count, "constants.")}};
     if (const auto opset = opset_of(state, count)) stated["opset"] = *opset;
     Json::List functions;

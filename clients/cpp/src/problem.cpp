@@ -10,7 +10,7 @@ namespace gradserve {
 
 std::string Problem::message() const {
     const std::string said =
-        code.empty() ? "status " + std::to_string(status) + ", without a report that says why" : code + ": " + detail;
+        code.empty() ? "status " + std::to_string(status) + " without a problem report" : code + ": " + detail;
     return remark.empty() ? said : said + " (" + remark + ")";
 }
 

@@ -46,14 +46,13 @@ void Reply::check() const {
         throw_refusal(problem);
     }
     if (status != 200 && status != 201 && status != 304)
-        throw MalformedAnswer("the answer has the status " + std::to_string(status) +
-                              ", which a server of gradserve does not give");
+        throw MalformedAnswer("unexpected status " + std::to_string(status) + ": not a gradserve response");
 }
 
 Json::Object Reply::object() const {
     if (media() != media_json)
-        throw MalformedAnswer("the answer is of the media type “" + media() + "”, where " + media_json +
-                              " was asked for");
+        throw MalformedAnswer(std::string("expected a response of media type ") + media_json + ", got “" +
+                              media() + "”");
     return within("the body", [&] { return parsed_object(body.text()); });
 }
 
@@ -81,7 +80,7 @@ Reply::Kept Reply::kept() const {
     }
     SafetensorsFile file = read_safetensors(body);
     if (file.tensors.size() != 1)
-        throw InputError("it holds " + std::to_string(file.tensors.size()) + " tensors where one was asked for");
+        throw InputError("expected one tensor in the response, got " + std::to_string(file.tensors.size()));
     return {bare(header("etag")), file.tensors.begin()->second};
 }
 

@@ -22,7 +22,7 @@ static std::string escaped(const std::string& text) {
 }
 
 static std::string path_of(const std::string& kind, const std::string& name) {
-    if (name.empty()) throw InputError("the name of what is kept is not empty");
+    if (name.empty()) throw InputError("the name must not be empty");
     return "/v1/" + kind + "/" + escaped(name);
 }
 

@@ -7,7 +7,7 @@
 namespace gradserve {
 
 void throw_no_result(const std::string& sought, std::size_t count) {
-    throw InputError("the answer has no result for " + sought + " among its " + std::to_string(count));
+    throw InputError("the answer has no result for " + sought + " (number of results: " + std::to_string(count) + ")");
 }
 
 const Tensor& Blocks::operator()(const Node& first, const Node& second) const {
@@ -24,7 +24,7 @@ const Tensor& Blocks::operator()(std::string_view first, std::string_view second
 }
 
 const Tensor& Blocks::at(std::size_t place) const {
-    if (place >= size()) throw_no_result("place " + std::to_string(place), size());
+    if (place >= size()) throw_no_result("position " + std::to_string(place), size());
     return entries_[place].tensor;
 }
 

@@ -29,7 +29,7 @@ bool Deadline::admits(milliseconds wait) const {
     return !end_ || wait < std::chrono::ceil<milliseconds>(*end_ - surroundings_.now());
 }
 
-void Deadline::pass() const { throw DeadlineError("no answer within " + std::to_string(limit_.count()) + " ms"); }
+void Deadline::pass() const { throw DeadlineError("no response within " + std::to_string(limit_.count()) + " ms"); }
 
 const Problem* problem_in(const Error& error) {
     const auto* const refusal = dynamic_cast<const Refusal*>(&error);

@@ -82,11 +82,11 @@ static Entry entry_of(const std::string& name, const Json& stated) {
     const Json::Object& members = object_in(&stated);
     const std::string spelled = within("dtype", [&] { return text_in(member(members, "dtype")); });
     const ElementType* const element = element_type_in_safetensors(spelled);
-    if (element == nullptr) throw InputError("its dtype is “" + spelled + "”, which this client cannot read");
+    if (element == nullptr) throw InputError("unsupported dtype “" + spelled + "”");
     Shape shape = within("shape", [&] { return shape_in(member(members, "shape")); });
     const Shape offsets = within("data_offsets", [&] { return shape_in(member(members, "data_offsets")); });
     if (offsets.size() != 2 || offsets[0] < 0 || offsets[0] > offsets[1])
-        throw InputError("its offsets are not two whole numbers in their order");
+        throw InputError("data_offsets must be [start, end] with 0 <= start <= end, got " + Json(offsets).text());
     return {name, static_cast<std::size_t>(offsets[0]), static_cast<std::size_t>(offsets[1]),
             DType(std::string(element->word)), std::move(shape)};
 }
@@ -102,7 +102,8 @@ static std::set<std::string> complex_names(SafetensorsFile& file, const Json::Ob
         return found;
     });
     for (const std::string& name : names)
-        if (!header.contains(name)) throw InputError("it has no “" + name + "”, which its __metadata__.complex names");
+        if (!header.contains(name))
+            throw InputError("__metadata__.complex lists “" + name + "”, which is not the name of a tensor");
     file.metadata.erase(stated);
     return names;
 }
@@ -111,7 +112,7 @@ static std::set<std::string> complex_names(SafetensorsFile& file, const Json::Ob
 static Entry joined(Entry entry) {
     const ElementType* const whole = element_type_of_parts(entry.dtype.word());
     if (whole == nullptr || entry.shape.empty() || entry.shape.back() != 2)
-        throw InputError("it is said to be complex, and is no F32 or F64 with a last axis of 2");
+        throw InputError("listed as complex, but not F32 or F64 with a last axis of 2");
     entry.dtype = DType(std::string(whole->word));
     entry.shape.pop_back();
     return entry;
@@ -122,21 +123,23 @@ static void check_that_they_fill(std::vector<Entry>& entries, std::size_t length
     std::ranges::sort(entries, {}, [](const Entry& entry) { return std::tuple(entry.start, entry.end); });
     std::size_t end = 0;
     for (const Entry& entry : entries) {
-        if (entry.start != end) throw InputError("the tensors of the safetensors file overlap, or leave gaps");
+        if (entry.start != end) throw InputError("the tensors of the safetensors file overlap or leave gaps");
         end = entry.end;
     }
-    if (end != length) throw InputError("the tensors of the safetensors file do not fill it");
+    if (end != length)
+        throw InputError("the data of the safetensors file has " + std::to_string(length) +
+                         " bytes, but its tensors have " + std::to_string(end));
 }
 
 /// Returns the text of the header.
 static std::string_view header_in(const Bytes& file) {
     std::uint64_t length = 0;
-    if (file.size() < length_size) throw InputError("the safetensors file ends before its header does");
+    if (file.size() < length_size) throw InputError("the safetensors file ends before the end of its header");
     std::memcpy(&length, file.data(), length_size);
     if (length > most_of_header)
-        throw InputError("the header of the safetensors file has " + std::to_string(length) + " bytes, and may have " +
+        throw InputError("the header of the safetensors file has " + std::to_string(length) + " bytes; the limit is " +
                          std::to_string(most_of_header));
-    if (length > file.size() - length_size) throw InputError("the safetensors file ends before its header does");
+    if (length > file.size() - length_size) throw InputError("the safetensors file ends before the end of its header");
     return file.text().substr(length_size, length);
 }
 
@@ -179,7 +182,8 @@ SafetensorsFile decode_safetensors(const Bytes& file) {
 Tensor decode_safetensor(const Bytes& file, std::string_view name) {
     const SafetensorsFile read = decode_safetensors(file);
     const auto found = read.tensors.find(name);
-    if (found == read.tensors.end()) throw MalformedAnswer("the safetensors file has no “" + std::string(name) + "”");
+    if (found == read.tensors.end())
+        throw MalformedAnswer("the safetensors file has no tensor “" + std::string(name) + "”");
     return found->second;
 }
 

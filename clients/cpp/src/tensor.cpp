@@ -9,7 +9,7 @@
 
 namespace gradserve {
 
-static_assert(std::endian::native == std::endian::little, "elements are read where they lie, as the wire has them");
+static_assert(std::endian::native == std::endian::little, "elements are read in place, in wire byte order");
 
 /// The maximum number of axes of a NumPy array.
 static constexpr std::size_t most_axes = 64;
@@ -25,16 +25,16 @@ static std::string described(const Shape& shape) {
 /// Returns the number of bytes of a shape.
 static std::uint64_t bytes_of(const Shape& shape, std::size_t size) {
     if (shape.size() > most_axes)
-        throw InputError("a shape has at most " + std::to_string(most_axes) + " axes, and this one " +
-                         std::to_string(shape.size()));
+        throw InputError("the shape has " + std::to_string(shape.size()) + " axes; the limit is " +
+                         std::to_string(most_axes));
     if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 0; }))
-        throw InputError("the extents of a shape are at least 0, and these are " + described(shape));
+        throw InputError("the extents of a shape must not be negative, got " + described(shape));
     std::uint64_t total = size;
     for (const std::int64_t extent : shape) {
         const auto factor = static_cast<std::uint64_t>(std::max<std::int64_t>(1, extent));
         if (total > (most_bytes - 1) / factor)
             throw InputError("the shape " + described(shape) +
-                             " is too large: its extents other than 0 make 2^53 bytes or more");
+                             " is too large: its nonzero extents give 2^53 bytes or more");
         total *= factor;
     }
     return std::ranges::find(shape, 0) == shape.end() ? total : 0;
@@ -47,11 +47,12 @@ static bool is_aligned(const Bytes& bytes, std::size_t size) {
 Tensor::Tensor(DType dtype, Shape shape, Bytes bytes)
     : dtype_(std::move(dtype)), shape_(std::move(shape)), bytes_(std::move(bytes)) {
     const ElementType& element = element_type_of(dtype_);
-    if (bytes_of(shape_, element.size) != bytes_.size())
-        throw InputError(describe() + " does not have " + std::to_string(bytes_.size()) + " bytes");
+    if (const auto expected = bytes_of(shape_, element.size); expected != bytes_.size())
+        throw InputError(describe() + " needs " + std::to_string(expected) + " bytes, got " +
+                         std::to_string(bytes_.size()));
     const auto is_no_bool = [](std::byte byte) { return byte > std::byte{1}; };
     if (element.kind == ElementKind::boolean && std::ranges::any_of(bytes_.view(), is_no_bool))
-        throw InputError("the bytes of bool are 0 and 1, and these are others, too");
+        throw InputError("the bytes of a bool tensor must be 0 or 1");
     if (!is_aligned(bytes_, element.alignment())) bytes_ = Bytes::copied(bytes_.view());
 }
 
@@ -72,13 +73,13 @@ bool operator==(const Tensor& one, const Tensor& other) {
 
 void Tensor::expect(const DType& wanted) const {
     if (dtype_ != wanted)
-        throw InputError("the elements of this tensor are " + dtype_.word() + ", and not " + wanted.word());
+        throw InputError("the tensor holds " + dtype_.word() + " elements, not " + wanted.word());
 }
 
 void Tensor::expect_one() const {
     if (size() != 1)
-        throw InputError("a tensor of shape " + described(shape_) + " has " + std::to_string(size()) +
-                         " elements, and not one");
+        throw InputError("the tensor of shape " + described(shape_) + " has " + std::to_string(size()) +
+                         " elements, not one");
 }
 
 }  // namespace gradserve

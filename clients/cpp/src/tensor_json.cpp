@@ -23,7 +23,7 @@ Form default_form(std::size_t size) { return size >= large ? Form::safetensors :
 
 Form default_form(const Tensor& tensor) { return default_form(tensor.bytes().size()); }
 
-/// Whether an element is two numbers, its parts.
+/// Whether elements are complex.
 template <class T>
 static constexpr bool is_complex = std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>;
 
@@ -104,7 +104,7 @@ static double number_of(const Json& value) {
     if (const auto* const number = value.get_if<std::int64_t>()) return static_cast<double>(*number);
     if (const auto* const number = value.get_if<std::uint64_t>()) return static_cast<double>(*number);
     if (const auto* const number = value.get_if<Json::Digits>()) return std::strtod(number->text.c_str(), nullptr);
-    throw InputError("it has something else than numbers");
+    throw InputError("expected a list of numbers");
 }
 
 /// Reads a number and rounds it to the nearest of a float dtype. Rejects a finite number that would become infinite.
@@ -120,14 +120,14 @@ static T rounded(const Json& value) {
         made = static_cast<T>(number);
         is_finite = std::isfinite(made);
     }
-    if (!is_finite) throw InputError(value.text() + " is beyond " + dtype_of<T>().word());
+    if (!is_finite) throw InputError(value.text() + " is out of range for " + dtype_of<T>().word());
     return made;
 }
 
 /// Reads an integer, which may be written with a decimal point. It must be in the range of the dtype.
 template <std::integral T>
 static T whole(const Json& value) {
-    const auto refuse = [&] { throw InputError(value.text() + " is no " + dtype_of<T>().word()); };
+    const auto refuse = [&] { throw InputError(value.text() + " is not a valid " + dtype_of<T>().word()); };
     std::int64_t number = 0;
     if (const auto* const stated = value.get_if<std::int64_t>()) {
         number = *stated;
@@ -153,7 +153,7 @@ static Bytes bytes_of_numbers(const DType& dtype, const Json::List& numbers) {
         for (std::size_t place = 0; place < numbers.size(); ++place) {
             T element;
             if constexpr (std::integral<T>) element = whole<T>(numbers[place]);
-            else if constexpr (is_complex<T>) throw InputError("numbers are the parts of complex elements");
+            else if constexpr (is_complex<T>) throw InputError("complex elements are encoded as their parts");
             else element = rounded<T>(numbers[place]);
             std::memcpy(bytes.data() + place * sizeof(T), &element, sizeof(T));
         }
@@ -169,7 +169,7 @@ static Bytes payload_of(const Json::Object& members, const DType& dtype) {
     if (encoded == nullptr) return within("data of a tensor", [&] { return bytes_of_numbers(dtype, list_in(data)); });
     Bytes bytes = within("data_b64 of a tensor", [&] { return Bytes(decoded_base64(text_in(encoded))); });
     if (data != nullptr && (bytes.size() > 0 || !list_in(data).empty()))
-        throw InputError("a tensor has data or data_b64, and this one has both");
+        throw InputError("the tensor has both data and data_b64");
     return bytes;
 }
 

@@ -29,11 +29,11 @@ static std::string part_of(CURLU* url, CURLUPart part) {
 static std::string checked_url(const std::string& url) {
     const std::unique_ptr<CURLU, CurlCleanup> parsed(curl_url());
     if (!parsed || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK || url.find('\0') != url.npos)
-        throw InputError("the server's URL cannot be read");
+        throw InputError("the server's URL is invalid");
     const std::string scheme = part_of(parsed.get(), CURLUPART_SCHEME);
     if ((scheme != "http" && scheme != "https") || part_of(parsed.get(), CURLUPART_HOST).empty() ||
         url.find_first_of("?#") != url.npos)
-        throw InputError("a server's URL begins with http:// or https://, has a host, and no query");
+        throw InputError("the server's URL is invalid: expected http:// or https://, a host, and no query");
     return url.substr(0, url.find_last_not_of('/') + 1);
 }
 
@@ -42,7 +42,7 @@ Transport::Transport(const std::string& url, std::string key, std::uint64_t most
       key_(std::move(key)),
       most_of_answer_(std::min<std::uint64_t>(most_of_answer, std::numeric_limits<curl_off_t>::max())) {
     if (std::ranges::any_of(key_, [](char letter) { return letter <= ' ' || letter > '~'; }))
-        throw InputError("the key has characters that a header cannot have");
+        throw InputError("the API key contains characters that are not allowed in a header");
 }
 
 namespace {
@@ -208,7 +208,7 @@ static void set_limits(CURL* handle, const Request& request, std::optional<std::
 
 Reply Transport::send(const Request& request, std::optional<std::chrono::milliseconds> left,
                       const std::stop_token& stop) const {
-    if (stop.stop_requested()) throw Cancelled("the call was given up");
+    if (stop.stop_requested()) throw Cancelled("the call was cancelled");
     CurlHandle handle = handles_.taken();
     const std::string url = base_ + request.target(left);
     const CurlList headers = headers_of(request, key_);
@@ -221,16 +221,16 @@ Reply Transport::send(const Request& request, std::optional<std::chrono::millise
     const CURLcode done = curl_easy_perform(handle.get());
     Reply reply = transfer.reply(handle.get());
     handles_.give_back(std::move(handle));
-    if (stop.stop_requested() && done == CURLE_ABORTED_BY_CALLBACK) throw Cancelled("the call was given up");
+    if (stop.stop_requested() && done == CURLE_ABORTED_BY_CALLBACK) throw Cancelled("the call was cancelled");
     if (done == CURLE_OPERATION_TIMEDOUT && left) throw Timeout();
     if (transfer.is_too_large || done == CURLE_FILESIZE_EXCEEDED)
-        throw AnswerTooLarge("the answer is longer than may be read (see max_response_bytes)");
+        throw AnswerTooLarge("the response exceeds " + std::to_string(most_of_answer_) + " bytes (max_response_bytes)");
     // Errors quote neither headers, nor bodies, nor the URL, which may contain a password.
     if (done != CURLE_OK)
         throw ConnectionFailed(request.method + " " + request.path + ": " + curl_easy_strerror(done));
     const std::string encoding = lower(reply.header("content-encoding"));
     if (!encoding.empty() && encoding != "identity")
-        throw MalformedAnswer("the answer is compressed, which was not asked for");
+        throw MalformedAnswer("the response is compressed, but the client requested it uncompressed");
     return reply;
 }
 

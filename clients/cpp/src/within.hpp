@@ -23,7 +23,7 @@ auto promised(Read&& read) {
     try {
         return std::forward<Read>(read)();
     } catch (const InputError& error) {
-        throw MalformedAnswer(std::string("the answer is not as promised: ") + error.what());
+        throw MalformedAnswer(std::string("invalid response: ") + error.what());
     }
 }
 

@@ -15,7 +15,7 @@ inline int failures = 0;
 inline void check(bool is_so, const char* what, const char* file, int line) {
     if (is_so) return;
     ++failures;
-    std::cerr << file << ':' << line << ": not so: " << what << '\n';
+    std::cerr << file << ':' << line << ": check failed: " << what << '\n';
 }
 
 /// What an error says, if something throws one of this type; else "".
@@ -26,7 +26,7 @@ std::string thrown(const std::function<void()>& done) {
     } catch (const E& error) {
         return error.what();
     } catch (const std::exception& error) {
-        std::cerr << "another error: " << error.what() << '\n';
+        std::cerr << "unexpected error: " << error.what() << '\n';
     }
     return "";
 }

@@ -250,7 +250,7 @@ static void nodes_of_a_refusal_are_named() {
     Server server([](Seen& seen) { seen.answer(422, R"({"code": "c", "detail": "d", "node": 1})"); });
     const Square on;
     CHECK(thrown<gs::GraphError>([&] { gs::Client(server.url()).forward(on.graph, on.three); }) ==
-          R"(c: d (that is node 1 (square, "loss")))");
+          R"(c: d (at node 1 (square, "loss")))");
 }
 
 static void places_in_functions_are_named() {
@@ -262,10 +262,10 @@ static void places_in_functions_are_named() {
     graph.call(graph.function("f", [](gs::Graph& body) { return std::vector{-body.input()}; }), {});
     const gs::Client client(server.url());
     CHECK(thrown<gs::GraphError>([&] { client.forward(graph, {}); }) ==
-          R"(c: d (that is node 0 (call): node 1 (neg) of the function "f"))");
+          R"(c: d (at node 0 (call): node 1 (neg) of the function "f"))");
     place = R"("function_node": null)";
     CHECK(thrown<gs::GraphError>([&] { client.forward(graph, {}); }) ==
-          R"(c: d (that is node 0 (call): function 0 ("f")))");
+          R"(c: d (at node 0 (call): function 0 ("f")))");
 }
 
 static void keys_and_passwords_are_in_no_error() {

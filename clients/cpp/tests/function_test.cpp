@@ -63,15 +63,15 @@ static void a_function_sees_only_what_is_passed_to_it() {
     const auto k = graph.parameter("k");
     CHECK(thrown<gs::InputError>([&] {
               graph.function("f", [&](gs::Graph& body) { return std::vector{body.input("y") * k}; });
-          }) == R"(node 1 (mul) of the function "f": operand 1: node 0 (parameter, "k") is outside of this function, )"
-                "which sees only what is passed to it");
+          }) == R"(node 1 (mul) of the function "f": operand 1: node 0 (parameter, "k") is outside this function, )"
+                "which can use only the operands passed to it");
     CHECK(thrown<gs::InputError>([&] {
               graph.function("f", [&](gs::Graph& body) { return std::vector{k * body.input("y")}; });
-          }) == R"(node 1 (mul): operand 1: node 0 (input, "y") of the function "f" is inside of a function, )"
-                "of which only results are seen");
+          }) == R"(node 1 (mul): operand 1: node 0 (input, "y") of the function "f" is inside a function, )"
+                "and only the function's results can be used outside it");
     CHECK(thrown<gs::InputError>([&] { graph.function([&](gs::Graph&) { return std::vector{k}; }); }) ==
-          R"(a function: output 0: node 0 (parameter, "k") is outside of this function, which sees only what is )"
-          "passed to it");
+          R"(a function: output 0: node 0 (parameter, "k") is outside this function, which can use only the )"
+          "operands passed to it");
     CHECK(graph.functions().empty() && graph.size() == 1);
 }
 
@@ -79,7 +79,7 @@ static void a_function_belongs_to_one_graph() {
     gs::Graph graph;
     gs::Graph other;
     const auto euler = euler_of(other);
-    const char* const wrong = R"((call): attribute body: function 0 ("euler") is a function of another graph)";
+    const char* const wrong = R"((call): attribute body: function 0 ("euler") belongs to another graph)";
     CHECK(contains(thrown<gs::InputError>([&] { graph.call(euler, {}); }), wrong));
     CHECK(contains(thrown<gs::InputError>([&] { graph.op("call", {}, {{"body", gs::Json::List{euler}}}); }), wrong));
 }
@@ -91,9 +91,9 @@ static void a_function_is_complete_and_keeps_its_graph() {
         graph.function([&](gs::Graph& body) { return std::vector{kept.emplace(body.input("y"))}; });
     }
     CHECK(thrown<gs::InputError>([&] { static_cast<void>(-*kept); }) ==
-          "node 1 (neg) of a function: the function is complete");
+          "node 1 (neg) of a function: nothing can be appended to a complete function");
     CHECK(thrown<gs::InputError>([&] { static_cast<void>(kept->graph().text()); }) ==
-          "a function is sent with the graph around it, and not by itself");
+          "a function cannot be sent by itself; send the graph that contains it");
     CHECK(kept->graph().functions().front().parameters().front() == *kept);
 }
 

@@ -49,7 +49,7 @@ static void what_is_wrong_names_the_op() {
     const gs::Node x = graph.input("x");
     const gs::Node y = other.input("y");
     CHECK(thrown<gs::InputError>([&] { graph.mul(x, y); }) ==
-          R"(node 1 (mul): operand 1: node 0 (input, "y") is a node of another graph)");
+          R"(node 1 (mul): operand 1: node 0 (input, "y") belongs to another graph)");
     CHECK(contains(thrown<gs::InputError>([&] { graph.cat({x, y}); }), "node 1 (cat): operand 1"));
     CHECK(contains(thrown<gs::InputError>([&] { graph.add_scalar(x, std::nan("")); }), "(add_scalar): attribute scalar"));
     CHECK(contains(thrown<gs::InputError>([&] { graph.layer_norm(x, {.bias = x}); }), "layer_norm: operand 1"));

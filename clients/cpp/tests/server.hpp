@@ -51,7 +51,7 @@ public:
         socklen_t size = sizeof address;
         if (bind(socket_, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(socket_, 64) != 0 ||
             getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
-            throw std::runtime_error("there is no port");
+            throw std::runtime_error("cannot bind a port");
         url_ = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
         accepting_ = std::jthread([this] { accept_all(); });
     }

@@ -52,7 +52,7 @@ class Response(NamedTuple):
         if self.status >= 400:
             raise self._refusal()
         if self.status not in (200, 201, 304):
-            raise MalformedAnswer(f"the answer has the status {self.status}, which a server of gradserve does not give")
+            raise MalformedAnswer(f"unexpected status {self.status}: not a gradserve response")
         return self
 
     def _refusal(self) -> Refusal:
@@ -85,12 +85,12 @@ class Response(NamedTuple):
         if self.media in _BINARY:
             arrays = [*safetensors.decode(self.body).tensors.values()]
             if len(arrays) != 1:
-                raise MalformedAnswer(f"the answer holds {len(arrays)} tensors where one was asked for")
+                raise MalformedAnswer(f"expected one tensor in the response, got {len(arrays)}")
             return self.headers.get("etag", "").removeprefix("W/").strip('"'), arrays[0]
         return read(lambda answer: (str(answer["etag"]), from_json(answer["tensor"])), self.json())
 
     def _other_media(self, expected: str) -> MalformedAnswer:
-        return MalformedAnswer(f"the answer is {self.media or 'of no media type'}, where {expected} was asked for")
+        return MalformedAnswer(f"expected a response of media type {expected}, got {self.media or 'none'}")
 
 
 def _parsed_or_none(body: Buffer) -> Any:
@@ -103,7 +103,7 @@ def _parsed_or_none(body: Buffer) -> Any:
 def _object(body: Buffer) -> dict[str, Any]:
     answer = _parsed_or_none(body)
     if not isinstance(answer, dict):
-        raise MalformedAnswer("the answer is no JSON object")
+        raise MalformedAnswer("the response is not a JSON object")
     return answer
 
 
@@ -112,7 +112,7 @@ def read(reader: Callable[[dict[str, Any]], T], answer: dict[str, Any]) -> T:
     try:
         return reader(answer)
     except (LookupError, TypeError, AttributeError, InputError) as error:
-        raise MalformedAnswer(f"the answer is not as promised: {type(error).__name__}: {error}") from None
+        raise MalformedAnswer(f"invalid response: {type(error).__name__}: {error}") from None
 
 
 class Results(Sequence[T]):
@@ -143,7 +143,7 @@ class Results(Sequence[T]):
         nodes = [self._graph.find(each) for each in (key if isinstance(key, tuple) else (key,))]
         position = self._positions.get(tuple(node.id for node in nodes))
         if position is None:
-            raise KeyError(f"there is no result for {', '.join(node.told for node in nodes)} in this answer")
+            raise KeyError(f"the answer has no result for {', '.join(node.told for node in nodes)}")
         return self._results[position]
 
     def items(self) -> Iterator[tuple[Key, T]]:
@@ -213,7 +213,7 @@ class Values(Answer):
     def value(self) -> Array:
         """The value of the only output. Raises InputError if there are several outputs."""
         if len(self.values) != 1:
-            raise InputError(f"the answer has {len(self.values)} values, and not one")
+            raise InputError(f"the answer has {len(self.values)} values, not one")
         return self.values[0]
 
     @cached_property
@@ -342,7 +342,7 @@ class Hessian(Gradients):
             return None
         entries = fields["offsets"]
         if not isinstance(entries, list):
-            raise MalformedAnswer("the offsets of the matrix are no list")
+            raise MalformedAnswer("the offsets of the matrix are not a list")
         places = [NodeOffset(operator.index(entry["offset"]), operator.index(entry["size"])) for entry in entries]
         return HessianMatrix(fields["tensor"], Results(self._graph, [(entry["node"],) for entry in entries], places))
 

@@ -82,9 +82,7 @@ class Refusal(GradserveError):
         self.extra: dict[str, Any] = {name: value for name, value in problem.items() if name not in _KNOWN}
         self.retry_after = retry_after
         self._problem = problem
-        message = (
-            f"{self.code}: {self.detail}" if self.code else f"status {self.status}, without a report that says why"
-        )
+        message = f"{self.code}: {self.detail}" if self.code else f"status {self.status} without a problem report"
         super().__init__(message)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -117,8 +117,8 @@ def _add_context(error: Refusal, graph: Graph, *, has_key: bool) -> None:
             error.add(f"node {error.function_node} of function {error.function} was written at {line}")
     if has_key and isinstance(error, GraphError) and error.code == "over_budget":
         error.add(
-            "where it is the answer that is too long to be given again: the client made an Idempotency-Key, so that "
-            "nothing is done twice, and makes none with idempotency=False"
+            "the client sent an Idempotency-Key, so that a retry does nothing twice; if the response is too long to be "
+            "stored for the key, send none: idempotency=False"
         )
 
 

@@ -54,7 +54,7 @@ class Node(NodeOps):
         return f"<node {self.id}: {self.op}{label}>"
 
     def __bool__(self) -> bool:
-        raise InputError(f"{self.told} has no value before the graph is run; where() and cond() choose within it")
+        raise InputError(f"{self.told} has no value until the graph runs; choose with where() or cond() in the graph")
 
     @property
     def told(self) -> str:
@@ -246,42 +246,38 @@ class Graph(GraphOps):
 
     def _operand_id(self, operand: object, op: str, line: Line, i: int) -> int:
         if not isinstance(operand, Node):
-            raise InputError(
-                f"{_describe(op, line)} has {type(operand).__name__} as operand {i}, where a node is expected"
-            )
+            raise InputError(f"{_describe(op, line)}: operand {i} must be a node, not {type(operand).__name__}")
         if operand.graph is not self:
-            raise InputError(
-                f"{_describe(op, line)} has {operand.told} as operand {i}, which is a node of another graph"
-            )
+            raise InputError(f"{_describe(op, line)}: operand {i}, {operand.told}, belongs to another graph")
         return operand.id
 
     def _attribute(self, value: Any, name: str, op: str, line: Line) -> Any:
         if not isinstance(value, GraphFunction):
             return _wire_attribute(value, name, op, line)
         if value.graph is not self.owner:
-            raise InputError(f"{_describe(op, line)}, attribute {name}: {value!r} is a function of another graph")
+            raise InputError(f"{_describe(op, line)}, attribute {name}: {value!r} belongs to another graph")
         return value.index
 
     def find(self, node: NodeLike) -> Node:
         """Return a node of this graph. Raises InputError if there is no such node, or if its name is ambiguous."""
         if isinstance(node, Node):
             if node.graph is not self:
-                raise InputError(f"{node.told} is a node of another graph")
+                raise InputError(f"{node.told} belongs to another graph")
             return node
         if isinstance(node, str):
             return self._named(node)
         node_id: object = node  # the keys of feeds may be anything
         if not isinstance(node_id, int) or not 0 <= node_id < len(self):
-            raise InputError(f"there is no node {node_id} in a graph of {len(self)}")
+            raise InputError(f"the graph has no node {node_id} (number of nodes: {len(self)})")
         return self._nodes[node_id]
 
     def _named(self, name: str) -> Node:
         matches = self._by_name.get(name, ())
         if not matches:
-            raise InputError(f"no node of the graph is called {name!r}")
+            raise InputError(f"the graph has no node named {name!r}")
         if len(matches) > 1:
             raise InputError(
-                f"{len(matches)} nodes are called {name!r}, {matches[0].told} and {matches[1].told} among them"
+                f"{len(matches)} nodes are named {name!r}, among them {matches[0].told} and {matches[1].told}"
             )
         return matches[0]
 
@@ -302,10 +298,10 @@ class Graph(GraphOps):
 def _check_output(output: object, graph: Graph, i: int, line: Line) -> None:
     if not isinstance(output, Node):
         type_name = type(output).__name__
-        raise InputError(f"the function ({line}) gives back {type_name} as output {i}, where a node is expected")
+        raise InputError(f"the function ({line}) must return nodes, but returns {type_name} as output {i}")
     if output.graph is not graph:
         raise InputError(
-            f"the function ({line}) gives back {output.told} as output {i}, which is not a node of its own"
+            f"the function ({line}) returns {output.told} as output {i}, which is not one of its own nodes"
         )
 
 
@@ -333,12 +329,12 @@ def _plain(value: Any) -> Any:
         case type() | np.dtype():
             return dtype_name(value)
         case float() if not math.isfinite(value):
-            raise InputError(f"{value} is no number of JSON")
+            raise InputError(f"JSON cannot represent {value}")
         case list() | tuple():
             return [_plain(item) for item in value]
         case bool() | int() | float() | str() | dict():
             return value
-    raise InputError(f"{type(value).__name__} is nothing that an attribute can be")
+    raise InputError(f"{type(value).__name__} is not a valid attribute type")
 
 
 def _attribute_from_wire(value: Any) -> Any:

@@ -25,15 +25,15 @@ def client_options(url: str, api_key: str | None) -> dict[str, Any]:
     """Return the constructor arguments of an httpx client. Raises InputError, with messages that never show the key."""
     key = os.environ.get(KEY_VARIABLE) if api_key is None else api_key
     if key and not _KEY.fullmatch(key):
-        raise InputError("the key has characters that a header cannot have")
-    # A compressed body could exceed max_response_bytes once decompressed; and tensors compress badly.
+        raise InputError("the API key contains characters that are not allowed in a header")
+    # A compressed body could exceed max_response_bytes once decompressed; and tensors compress poorly.
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
         parsed_url = httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise InputError(f"this is no URL: {error}") from None
+        raise InputError(f"the server's URL is invalid: {error}") from None
     if parsed_url.scheme not in ("http", "https") or not parsed_url.host:
-        raise InputError("a server's URL begins with http:// or https://, and has a host")
+        raise InputError("the server's URL is invalid: expected http:// or https://, and a host")
     return {"base_url": parsed_url, "headers": headers}
 
 
@@ -72,7 +72,7 @@ class ResponseReader:
         self._deadline = deadline
         self._body = bytearray()
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise MalformedAnswer("the answer is compressed, which was not asked for")
+            raise MalformedAnswer("the response is compressed, but the client requested it uncompressed")
         self._require_length(int(response.headers.get("content-length", "0")))
 
     def add(self, chunk: bytes) -> None:
@@ -84,7 +84,7 @@ class ResponseReader:
     def _require_length(self, length: int) -> None:
         if length > self._max_response_bytes:
             raise AnswerTooLarge(
-                f"the answer has more than {self._max_response_bytes} bytes (max_response_bytes), and was not read"
+                f"the response exceeds {self._max_response_bytes} bytes (max_response_bytes) and was not read"
             )
 
     def finish(self) -> Response:

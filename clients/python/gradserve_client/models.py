@@ -145,7 +145,7 @@ class NamedModel:
         """
         unknown, missing = sorted(inputs.keys() - self.inputs.keys()), sorted(self.inputs.keys() - inputs.keys())
         if unknown or missing:
-            problem = f"{unknown[0]!r} is none" if unknown else f"{missing[0]!r} is missing"
+            problem = f"{unknown[0]!r} is unknown" if unknown else f"{missing[0]!r} is missing"
             raise InputError(f"the inputs of the model {self.name} are {_list_names(self.inputs)}: {problem}")
         feeds = {self.inputs[name].node: value for name, value in inputs.items()}
         return {**feeds, **{leaf.node: Resident(leaf.tensor_name, "") for leaf in self.bound}}
@@ -161,12 +161,14 @@ class NamedModel:
     def node_of(self, of: str | None) -> int:
         """Return the node of an output; of the only output if `of` is None. Raises InputError."""
         if of is None and len(self.outputs) != 1:
-            raise InputError(f"the model {self.name} has the outputs {_list_names(self.outputs)}: say which as `of`")
+            raise InputError(f"the model {self.name} has the outputs {_list_names(self.outputs)}: pass one as `of`")
         return self._output(next(iter(self.outputs)) if of is None else of).node
 
     def _output(self, name: str) -> ModelValue:
         if name not in self.outputs:
-            raise InputError(f"the outputs of the model {self.name} are {_list_names(self.outputs)}: {name!r} is none")
+            raise InputError(
+                f"the outputs of the model {self.name} are {_list_names(self.outputs)}: {name!r} is unknown"
+            )
         return self.outputs[name]
 
     def leaves_of(self, wrt: Sequence[str] | None) -> list[int]:
@@ -175,7 +177,7 @@ class NamedModel:
         selected = floats if wrt is None else wrt
         unknown = [name for name in selected if name not in self.inputs]
         if unknown or not selected:
-            problem = f"{unknown[0]!r} is none" if unknown else "there is none to differentiate by"
+            problem = f"{unknown[0]!r} is unknown" if unknown else "nothing to differentiate with respect to"
             raise InputError(f"the inputs of the model {self.name} are {_list_names(self.inputs)}: {problem}")
         return [self.inputs[name].node for name in selected]
 
@@ -191,7 +193,7 @@ class NamedValues:
     def value(self) -> Array:
         """The value of the only output. Raises InputError if there are several."""
         if len(self.values) != 1:
-            raise InputError(f"the answer has the values {_list_names(self.values)}, and not one")
+            raise InputError(f"expected exactly one value, but the answer has {_list_names(self.values)}")
         return next(iter(self.values.values()))
 
     @property
@@ -255,7 +257,7 @@ def _declared(name: str, leaf: Node) -> tuple[str, Sequence[int]]:
     shape = [] if leaf.attrs.get("zero_d") else leaf.attrs.get("shape")
     if dtype is None or shape is None:
         raise InputError(
-            f"the input {name!r} of the model is {leaf.told}, which does not declare dtype and shape: state them as "
+            f"the input {name!r} of the model is {leaf.told}, which does not declare dtype and shape: pass them as "
             f'{{"{name}": (node, "float64", [-1, 3])}}'
         )
     return dtype, shape
@@ -268,7 +270,9 @@ def _node_id(node: NodeLike, graph: Graph | None) -> int:
     if isinstance(node, Node):
         return node.id
     if isinstance(node, str):
-        raise InputError(f"which node {node!r} is is not known of a graph by its id alone: state the node's id")
+        raise InputError(
+            f"a node cannot be looked up by name ({node!r}) in a graph given by its id: pass the node's id"
+        )
     return node
 
 

@@ -132,7 +132,7 @@ def call_request(
     return Request("POST", f"/v1/{call}", headers=headers, body=body, accepts_timeout=True, stores=stores)
 
 
-#: options that are no fields of the request, and the cotangent, which is added once `of` is known
+#: options that are not fields of the request, and the cotangent, which is added once `of` is known
 _CLIENT_FIELDS: Final = frozenset({"form", "timeout", "idempotency", "extra", "cotangent"})
 
 
@@ -209,7 +209,7 @@ def to_wire(graph: Graph) -> dict[str, Any]:
 
 def _graph_to_wire(graph: Graph, message: Message) -> dict[str, Any]:
     if graph.outer is not None:
-        raise InputError("the graph of a function is sent within the graph around it, and not by itself")
+        raise InputError("the graph of a function cannot be sent by itself; send the graph that contains it")
     opset = opset_of(graph)
     wire_graph: dict[str, Any] = {} if opset is None else {"opset": opset}
     if graph.functions:

@@ -53,7 +53,7 @@ class Deadline:
 
     def error(self) -> DeadlineError:
         """Return the exception for a deadline that has passed."""
-        return DeadlineError(f"no answer within {self._seconds} s")
+        return DeadlineError(f"no response within {self._seconds} s")
 
 
 @dataclass(frozen=True)

@@ -65,13 +65,13 @@ def decode(file: Buffer) -> File:
     view = memoryview(file)
     length = int.from_bytes(view[:_LENGTH_BYTES], "little")
     if len(view) < _LENGTH_BYTES or length > len(view) - _LENGTH_BYTES:
-        raise MalformedAnswer("the safetensors file ends before its header does")
+        raise MalformedAnswer("the safetensors file ends before the end of its header")
     if length > MAX_HEADER_BYTES:
-        raise MalformedAnswer(f"the header of the safetensors file has {length} bytes, and may have {MAX_HEADER_BYTES}")
+        raise MalformedAnswer(f"the header of the safetensors file has {length} bytes; the limit is {MAX_HEADER_BYTES}")
     header = _parse_header(bytes(view[_LENGTH_BYTES : _LENGTH_BYTES + length]))
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-        raise MalformedAnswer(f"{_METADATA} of the safetensors file holds something else than strings")
+        raise MalformedAnswer(f"{_METADATA} of the safetensors file must map names to strings")
     entries = {name: _Entry.parse(name, fields) for name, fields in header.items()}
     complex_names = _complex_names(metadata.pop(_COMPLEX, None), entries)
     data = view[_LENGTH_BYTES + length :]
@@ -94,15 +94,15 @@ class _Entry(NamedTuple):
                 0 <= start <= end
             ):
                 return cls(start, end, dtype, shape)
-        raise MalformedAnswer(f"the safetensors file does not say where {name!r} lies")
+        raise MalformedAnswer(f"{name!r} of the safetensors file needs a dtype, a shape and data_offsets [start, end]")
 
     def read(self, name: str, data: memoryview, has_parts: bool) -> Array:
         if self.dtype not in _DTYPE_NAMES:
-            raise MalformedAnswer(f"the safetensors file holds {name!r} in {self.dtype}, which this client cannot read")
+            raise MalformedAnswer(f"{name!r} of the safetensors file has the unsupported dtype {self.dtype}")
         dtype, shape = _DTYPE_NAMES[self.dtype], self.shape
         if has_parts:
             if dtype not in _COMPLEX_DTYPES or shape[-1:] != [2]:
-                raise MalformedAnswer(f"{name!r} is said to be complex, and is no F32 or F64 with a last axis of 2")
+                raise MalformedAnswer(f"{name!r} is listed as complex, but is not F32 or F64 with a last axis of 2")
             dtype, shape = _COMPLEX_DTYPES[dtype], shape[:-1]
         try:
             return from_bytes(data[self.start : self.end], dtype, shape)
@@ -116,7 +116,7 @@ def _parse_header(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise MalformedAnswer("the header of the safetensors file is not JSON") from None
     if not isinstance(header, dict):
-        raise MalformedAnswer("the header of the safetensors file is no object")
+        raise MalformedAnswer("the header of the safetensors file is not an object")
     return header
 
 
@@ -129,16 +129,16 @@ def _complex_names(text: str | None, entries: Mapping[str, _Entry]) -> frozenset
     except (ValueError, RecursionError):
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise MalformedAnswer(f"{_METADATA}.{_COMPLEX} of the safetensors file is no JSON list of names")
+        raise MalformedAnswer(f"{_METADATA}.{_COMPLEX} of the safetensors file is not a JSON list of names")
     if missing := [name for name in names if name not in entries]:
-        raise MalformedAnswer(f"the safetensors file holds no {missing[0]!r}, which its {_METADATA}.{_COMPLEX} names")
+        raise MalformedAnswer(f"{_METADATA}.{_COMPLEX} lists {missing[0]!r}, which is not the name of a tensor")
     return frozenset(names)
 
 
 def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        raise MalformedAnswer("the header of the safetensors file has a name twice")
+        raise MalformedAnswer("the header of the safetensors file has a duplicate name")
     return result
 
 
@@ -147,7 +147,7 @@ def _require_contiguous(entries: Iterable[_Entry], length: int) -> None:
     end = 0
     for entry in sorted(entries):
         if entry.start != end:
-            raise MalformedAnswer("the tensors of the safetensors file overlap, or leave gaps")
+            raise MalformedAnswer("the tensors of the safetensors file overlap or leave gaps")
         end = entry.end
     if end != length:
-        raise MalformedAnswer("the tensors of the safetensors file do not fill it")
+        raise MalformedAnswer(f"the data of the safetensors file has {length} bytes, but its tensors have {end}")

@@ -74,7 +74,9 @@ def as_array(value: ArrayLike, dtype: str | None = None) -> Array:
     try:
         array = np.asarray(value, requested)
     except (ValueError, TypeError, OverflowError) as error:
-        raise InputError(f"this is no array{f' of {requested}' if requested else ''}: {error}") from None
+        raise InputError(
+            f"cannot convert the value to an array{f' of {requested}' if requested else ''}: {error}"
+        ) from None
     return np.asarray(array, _require_supported(array.dtype).newbyteorder("<"), order="C")
 
 
@@ -99,23 +101,21 @@ def from_bytes(raw: Buffer, dtype: str, shape: Sequence[int]) -> Array:
     element = np.dtype(dtype).newbyteorder("<")
     expected = _size(shape) * element.itemsize
     if math.prod(extent or 1 for extent in shape) * element.itemsize >= _MAX_BYTES:
-        raise InputError(
-            f"{dtype} of shape {list(shape)} is too large: its extents other than 0 make 2^53 bytes or more"
-        )
+        raise InputError(f"{dtype} of shape {list(shape)} is too large: its nonzero extents give 2^53 bytes or more")
     if len(raw) != expected:
-        raise InputError(f"{dtype} of shape {list(shape)} has {expected} bytes, and these are {len(raw)}")
+        raise InputError(f"{dtype} of shape {list(shape)} needs {expected} bytes, got {len(raw)}")
     flat = np.frombuffer(raw, element if expected else np.uint8)
     if element.kind == "b" and (flat.view(np.uint8) > 1).any():
-        raise InputError("the bytes of bool are 0 and 1, and these are others, too")
+        raise InputError("the bytes of a bool tensor must be 0 or 1")
     return flat.view(element).reshape(shape)
 
 
 def _size(shape: object) -> int:
     """Return the number of elements. Raises InputError if this is not a shape."""
     if not isinstance(shape, Sequence) or isinstance(shape, str) or len(shape) > _MAX_AXES:
-        raise InputError(f"a shape is a list of at most {_MAX_AXES} extents")
+        raise InputError(f"the shape must be a list of at most {_MAX_AXES} extents")
     if not all(isinstance(extent, int) and not isinstance(extent, bool) and 0 <= extent < 2**63 for extent in shape):
-        raise InputError("the extents of a shape are whole numbers of at least 0")
+        raise InputError(f"the extents of a shape must be non-negative integers, got {list(shape)}")
     return math.prod(shape)
 
 
@@ -148,12 +148,12 @@ def _is_exact_in_json(array: Array) -> bool:
 def from_json(tensor: object) -> Array:
     """Return the array of a tensor in JSON. Raises MalformedAnswer."""
     if not isinstance(tensor, dict) or not isinstance(tensor.get("dtype"), str):
-        raise MalformedAnswer("a tensor is an object with dtype and shape")
+        raise MalformedAnswer("a tensor must be an object with dtype and shape")
     dtype, shape = tensor["dtype"], tensor.get("shape")
     data, text = tensor.get("data"), tensor.get("data_b64")
     try:
         if data and text:
-            raise MalformedAnswer("a tensor has data or data_b64, and this one has both")
+            raise MalformedAnswer("the tensor has both data and data_b64")
         raw = _encode_numbers(data, dtype) if data else _decode_base64(text or "")
         return from_bytes(raw, dtype, shape)  # type: ignore[arg-type] # checked there
     except InputError as error:
@@ -162,17 +162,17 @@ def from_json(tensor: object) -> Array:
 
 def _decode_base64(text: object) -> bytearray:
     if not isinstance(text, str):
-        raise MalformedAnswer("data_b64 is a string")
+        raise MalformedAnswer("data_b64 must be a string")
     try:
         return bytearray(binascii.a2b_base64(text, strict_mode=True))
     except ValueError:
-        raise MalformedAnswer("data_b64 is not base64") from None
+        raise MalformedAnswer("data_b64 is not valid base64") from None
 
 
 def _encode_numbers(data: object, dtype: str) -> memoryview:
     """Return the bytes of JSON numbers. Raises MalformedAnswer for a number that the dtype cannot hold."""
     if not isinstance(data, list) or not all(type(number) in (int, float) for number in data):
-        raise MalformedAnswer("data is a list of numbers")
+        raise MalformedAnswer("data must be a list of numbers")
     if dtype not in DTYPES:
         return memoryview(b"")  # from_bytes rejects the dtype
     element = np.dtype(PARTS.get(dtype, dtype)).newbyteorder("<")
@@ -185,9 +185,9 @@ def _floats(data: list[float], dtype: np.dtype[Any]) -> Array:
         with np.errstate(over="ignore"):
             array = np.array(data, np.float64).astype(dtype)
     except OverflowError:
-        raise MalformedAnswer(f"data holds numbers beyond {dtype.name}") from None
+        raise MalformedAnswer(f"a number in data is out of range for {dtype.name}") from None
     if not np.isfinite(array).all():
-        raise MalformedAnswer(f"data holds numbers beyond {dtype.name}")
+        raise MalformedAnswer(f"a number in data is out of range for {dtype.name}")
     return array
 
 
@@ -195,5 +195,5 @@ def _integers(data: Iterable[float], dtype: np.dtype[Any]) -> Array:
     low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     integers = [int(number) for number in data if math.isfinite(number) and number == int(number)]
     if len(integers) != len(list(data)) or not all(low <= number <= high for number in integers):
-        raise MalformedAnswer(f"data holds numbers that are no {dtype.name}")
+        raise MalformedAnswer(f"a number in data is not a valid {dtype.name}")
     return np.array(integers, dtype)

@@ -270,7 +270,10 @@ def test_refusal_names_the_line(client: gs.Client, model: Model) -> None:
     ("ask_wrongly", "told"),
     [
         (lambda c, m: c.forward(m.graph, {gs.Graph().input(): X}), "another graph"),
-        (lambda c, m: c.forward(m.graph, {m.x: [[1, 2], [3]]}), "feeds of input .*no array"),
+        (
+            lambda c, m: c.forward(m.graph, {m.x: [[1, 2], [3]]}),
+            "feeds of input .*cannot convert the value to an array",
+        ),
         (lambda c, m: c.forward(m.graph, {m.x: X.astype(np.uint16)}), "uint16"),
         (lambda c, m: c.gradients(m.graph, m.feeds, wrt=["absent"]), "absent"),
         (lambda c, m: c.check(m.graph, m.feeds, tolerance=float("nan")), "JSON"),

@@ -105,7 +105,7 @@ def test_wait_up_to_the_deadline_is_not_started(timeout: float, tries: int) -> N
 
 def test_read_timeout_is_a_deadline_error() -> None:
     client, _, _ = scripted_client([httpx.ReadTimeout("")], timeout=5)
-    with pytest.raises(gs.DeadlineError, match="no answer within 5 s"):
+    with pytest.raises(gs.DeadlineError, match="no response within 5 s"):
         client.forward(square()[0])
 
 

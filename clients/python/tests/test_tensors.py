@@ -115,16 +115,16 @@ def test_dtype_name_may_be_newer_than_the_client() -> None:
 @pytest.mark.parametrize(
     ("raw", "dtype", "shape", "told"),
     [
-        (b"\0" * 7, "float64", [1], "8 bytes, and these are 7"),
+        (b"\0" * 7, "float64", [1], "8 bytes, got 7"),
         (b"\0" * 8, "float64", [2], "16 bytes"),
-        (b"", "float64", [-1], "at least 0"),
+        (b"", "float64", [-1], "non-negative"),
         (b"", "float64", [2**40, 2**40], "is too large"),
         (b"", "float64", [2**62, 0], "is too large"),
         (b"", "float64", [0, 2**62, 2**62], "is too large"),
         (b"", "float64", [2**50, 0], "is too large"),
         (b"\0" * 8, "uint64", [1], "unsupported dtype"),
         (b"\0" * 8, "complex128", [1], "16 bytes"),
-        (b"\2", "bool", [1], "0 and 1"),
+        (b"\2", "bool", [1], "0 or 1"),
         (b"", "float64", [0] * 65, "64 extents"),
     ],
 )

@@ -250,7 +250,7 @@ impl Reader {
             place = format!("{place}.{}", json::whole(entry, node)?);
         }
         let beside = self.beside.get(&place).cloned();
-        beside.ok_or_else(|| Error::input(format!("there is no tensor {place}")))
+        beside.ok_or_else(|| Error::input(format!("the tensor {place:?} is missing")))
     }
 
     fn disconnected(&self) -> Result<Vec<Node>> {
@@ -356,7 +356,7 @@ impl Reader {
 /// Puts tensors that were sent beside the JSON into the nodes of a graph. Ignores tensors whose role it does not know.
 fn place_constants(graph: &Graph, beside: BTreeMap<String, Tensor>) -> Result<()> {
     for (place, tensor) in beside {
-        let unknown = || Error::input(format!("there is a tensor {place:?} beside it"));
+        let unknown = || Error::input(format!("the tensor {place:?} does not belong to a node of the graph"));
         let whole = |stated: &str| stated.parse().map_err(|_| unknown());
         match place.split('.').collect::<Vec<_>>()[..] {
             ["constants", id] => graph.set_constant(whole(id)?, tensor)?,

@@ -28,7 +28,7 @@ impl Attribute {
     fn settled(self, graph: &Graph) -> Result<Attribute> {
         match self {
             Attribute::Float(number) if !number.is_finite() => {
-                Err(Error::input(format!("{number} is no number of JSON")))
+                Err(Error::input(format!("JSON cannot represent {number}")))
             }
             Attribute::Function(function) => graph.owned_index(&function).map(Attribute::from),
             Attribute::List(entries) => {

@@ -97,6 +97,6 @@ impl Read for Pieces {
 pub(crate) fn run<F: Future>(flow: F) -> F::Output {
     match pin!(flow).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
-        Poll::Pending => unreachable!("a blocking transport does not leave anything pending"),
+        Poll::Pending => unreachable!("a future on a blocking transport is never pending"),
     }
 }

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// A call under construction. [`send`](Self::send) sends it. Options that you do not set are not sent.
-#[must_use = "a call is not sent before `send`"]
+#[must_use = "`send` sends the call"]
 pub struct Call<'c, T, A> {
     core: &'c Core<T>,
     policy: Policy,
@@ -407,7 +407,7 @@ impl Ask for Get {
 
     async fn run<T: Transport>(self, running: &Running<'_, T>) -> Result<ResidentTensor> {
         let found = self.unless_same(running).await?;
-        found.ok_or_else(|| Error::malformed("the answer has no tensor"))
+        found.ok_or_else(|| Error::malformed("the response has no tensor"))
     }
 }
 

@@ -58,7 +58,7 @@ impl<T> fmt::Debug for Client<T> {
 
 /// The settings of a client.
 #[derive(Clone)]
-#[must_use = "a client is made by `build`"]
+#[must_use = "`build` creates the client"]
 pub struct ClientBuilder {
     url: String,
     key: Option<String>,

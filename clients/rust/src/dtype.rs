@@ -101,7 +101,7 @@ impl DType {
     pub(crate) fn element_type(&self) -> Result<&'static ElementType> {
         self.row().ok_or_else(|| {
             let known = ELEMENT_TYPES.each_ref().map(|row| row.word).join(", ");
-            Error::input(format!("{:?} is no dtype of this client, which has {known}", self.as_str()))
+            Error::input(format!("unsupported dtype {:?}: this client supports {known}", self.as_str()))
         })
     }
 

@@ -74,11 +74,11 @@ impl Error {
     }
 
     pub(crate) fn too_large() -> Self {
-        Self::new(ErrorKind::TooLarge, "the answer is longer than may be read (see max_response_bytes)")
+        Self::new(ErrorKind::TooLarge, "the response exceeds the size limit (see max_response_bytes)")
     }
 
     pub(crate) fn deadline(limit: Duration) -> Self {
-        Self::new(ErrorKind::Deadline, format!("no answer within {limit:?}"))
+        Self::new(ErrorKind::Deadline, format!("no response within {limit:?}"))
     }
 
     /// Converts a problem report. The status decides the kind, not the code, because new codes are added.
@@ -111,7 +111,7 @@ impl Error {
     pub(crate) fn of_the_answer(mut self) -> Self {
         if self.kind() == ErrorKind::Input {
             self.0.kind = ErrorKind::Malformed;
-            self.0.message = format!("the answer is not as promised: {}", self.0.message);
+            self.0.message = format!("invalid response: {}", self.0.message);
         }
         self
     }

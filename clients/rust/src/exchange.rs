@@ -133,13 +133,13 @@ fn explained(error: Error, graph: &Graph, has_key: bool) -> Error {
     };
     let is_over = has_key && refusal.status == 413 && refusal.code.as_deref() == Some("over_budget");
     let places = places_of(refusal, graph);
-    let error = if places.is_empty() { error } else { error.remarked(&format!("that is {}", places.join(": "))) };
+    let error = if places.is_empty() { error } else { error.remarked(&format!("at {}", places.join(": "))) };
     if !is_over {
         return error;
     }
     error.remarked(
-        "where it is the answer that is too long to be given again: the client made an Idempotency-Key, so that nothing is \
-         done twice, and makes none with idempotency(false)",
+        "the client sent an Idempotency-Key, so that a retry does nothing twice; if the response is too long to be \
+         stored for the key, send none: idempotency(false)",
     )
 }
 

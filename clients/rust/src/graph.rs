@@ -210,7 +210,7 @@ impl Graph {
     /// Does the same as [`check`](Self::check), and also fails for the body of a function.
     pub(crate) fn check_sent(&self) -> Result<()> {
         if self.place != ITSELF {
-            return Err(Error::input(format!("{self} is sent with its graph, and not by itself")));
+            return Err(Error::input(format!("{self} cannot be sent by itself; send the graph that contains it")));
         }
         self.check()
     }
@@ -239,7 +239,7 @@ impl Graph {
     pub fn node(&self, id: usize) -> Result<Node> {
         let count = self.len();
         if id >= count {
-            return Err(Error::input(format!("there is no node {id} in a graph of {count}")));
+            return Err(Error::input(format!("the graph has no node {id} (number of nodes: {count})")));
         }
         Ok(self.handle(id))
     }
@@ -249,7 +249,7 @@ impl Graph {
         let mut found = self.nodes().filter(|node| node.name().as_deref() == Some(name));
         match (found.next(), found.next()) {
             (Some(node), None) => Ok(node),
-            (None, _) => Err(Error::input(format!("no node of the graph is called {name:?}"))),
+            (None, _) => Err(Error::input(format!("the graph has no node named {name:?}"))),
             (Some(one), Some(other)) => Err(Error::input(format!("{one} and {other} have the same name"))),
         }
     }
@@ -265,18 +265,18 @@ impl Graph {
             return Ok(node.id);
         }
         Err(Error::input(if !self.is_with(&node.graph) {
-            format!("{node} is a node of another graph")
+            format!("{node} belongs to another graph")
         } else if self.place == ITSELF {
-            format!("{node} is inside of a function, of which only results are seen")
+            format!("{node} is inside a function, and only the function's results can be used outside it")
         } else {
-            format!("{node} is outside of this function, which sees only what is passed to it")
+            format!("{node} is outside this function, which can use only the operands passed to it")
         }))
     }
 
     /// Returns the index of a function. Fails if the function belongs to another graph.
     pub(crate) fn owned_index(&self, function: &GraphFunction) -> Result<usize> {
         if !self.is_with(&function.body) {
-            return Err(Error::input(format!("{function} is a function of another graph")));
+            return Err(Error::input(format!("{function} belongs to another graph")));
         }
         Ok(function.index)
     }
@@ -306,8 +306,8 @@ impl Graph {
 pub(crate) fn graph_of(members: &Object) -> Result<Graph> {
     let graph = Graph::new();
     graph.write().opset = json::optional_whole(members, "opset")?;
-    for stated in json::optional_objects(members, "functions")?.unwrap_or_default() {
-        read_function(&graph, stated).map_err(|error| error.within("a function of a graph"))?;
+    for (index, stated) in json::optional_objects(members, "functions")?.into_iter().flatten().enumerate() {
+        read_function(&graph, stated).map_err(|error| error.within(format_args!("function {index}")))?;
     }
     read_nodes(&graph, members)?;
     graph.check()?;
@@ -323,8 +323,8 @@ fn read_function(graph: &Graph, stated: &Object) -> Result<()> {
 }
 
 fn read_nodes(graph: &Graph, members: &Object) -> Result<()> {
-    for stated in json::objects(members, "nodes")? {
-        append_stated(graph, stated).map_err(|error| error.within("a node of a graph"))?;
+    for (id, stated) in json::objects(members, "nodes")?.into_iter().enumerate() {
+        append_stated(graph, stated).map_err(|error| error.within(format_args!("node {id}")))?;
     }
     Ok(())
 }
@@ -527,7 +527,7 @@ impl Graph {
         }
         let node = self.op(op, &operands, options.attrs);
         if let Some(place) = left_out {
-            node.fail(Error::input(format!("operand {place} is left out, and a later one is not")));
+            node.fail(Error::input(format!("operand {place} is left out, but a later operand is given")));
         }
         node
     }

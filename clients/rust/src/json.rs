@@ -10,7 +10,7 @@ pub(crate) type Object = Map<String, Value>;
 pub(crate) const EXACT: i64 = 1 << 53;
 
 pub(crate) fn object(text: &[u8]) -> Result<Object> {
-    serde_json::from_slice(text).map_err(|_| Error::input("it is no JSON object"))
+    serde_json::from_slice(text).map_err(|_| Error::input("expected a JSON object"))
 }
 
 /// Returns a member that may be absent or null.
@@ -20,7 +20,7 @@ pub(crate) fn member<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
 
 /// Reads a required member with `read`.
 fn read<'a, T>(object: &'a Object, name: &str, what: &str, read: impl FnOnce(&'a Value) -> Option<T>) -> Result<T> {
-    member(object, name).and_then(read).ok_or_else(|| Error::input(format!("{name}: {what} is missing")))
+    member(object, name).and_then(read).ok_or_else(|| Error::input(format!("{name}: expected {what}")))
 }
 
 /// Reads an optional member with `read`.
@@ -44,7 +44,7 @@ pub(crate) fn optional_text<'a>(object: &'a Object, name: &str) -> Result<Option
 }
 
 pub(crate) fn whole(object: &Object, name: &str) -> Result<usize> {
-    read(object, name, "a whole number", whole_of)
+    read(object, name, "a non-negative integer", whole_of)
 }
 
 pub(crate) fn optional_whole(object: &Object, name: &str) -> Result<Option<usize>> {
@@ -65,12 +65,12 @@ pub(crate) fn optional_truth(object: &Object, name: &str) -> Result<Option<bool>
 
 /// Reads a list of non-negative integers: a shape, or ids of nodes.
 pub(crate) fn wholes(object: &Object, name: &str) -> Result<Vec<usize>> {
-    read(object, name, "a list of whole numbers", |value| value.as_array()?.iter().map(whole_of).collect())
+    read(object, name, "a list of non-negative integers", |value| value.as_array()?.iter().map(whole_of).collect())
 }
 
 /// Reads a list of integers: a shape with free extents.
 pub(crate) fn extents(object: &Object, name: &str) -> Result<Vec<i64>> {
-    read(object, name, "a list of whole numbers", |value| value.as_array()?.iter().map(Value::as_i64).collect())
+    read(object, name, "a list of integers", |value| value.as_array()?.iter().map(Value::as_i64).collect())
 }
 
 pub(crate) fn optional_wholes(object: &Object, name: &str) -> Result<Option<Vec<usize>>> {

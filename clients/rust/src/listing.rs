@@ -11,7 +11,7 @@ use crate::transport::Transport;
 use crate::Result;
 
 /// An iterator over all stored objects of a kind, page by page. It ends after an error.
-#[must_use = "nothing is listed before it is asked for"]
+#[must_use = "a listing fetches pages only when you iterate over it"]
 pub struct Listing<'c, T, E> {
     core: &'c Core<T>,
     kind: &'static str,

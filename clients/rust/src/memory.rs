@@ -29,7 +29,7 @@ macro_rules! elements {
     ($($element:ty: $dtype:ident = $from:expr, $swapped:expr;)*) => {$(
         impl Plain for $element {
             fn from_le(bytes: &[u8]) -> Self {
-                let bytes = bytes.try_into().expect("as many bytes as an element has");
+                let bytes = bytes.try_into().expect("the size of an element");
                 ($from)(bytes)
             }
             #[cfg(target_endian = "big")]

@@ -121,7 +121,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.code {
             Some(code) => write!(formatter, "{code}: {}", self.detail.as_deref().unwrap_or_default()),
-            None => write!(formatter, "status {}, without a report that says why", self.status),
+            None => write!(formatter, "status {} without a problem report", self.status),
         }
     }
 }

@@ -83,7 +83,7 @@ impl RegisteredGraph {
     }
 }
 
-/// What calls run on: a [`Graph`] or a [`RegisteredGraph`].
+/// The target of a call: a [`Graph`] or a [`RegisteredGraph`].
 #[derive(Clone, Debug)]
 pub struct Target(Stated);
 

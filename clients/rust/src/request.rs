@@ -199,7 +199,7 @@ pub(crate) fn model_path(name: &str) -> Result<String> {
 /// Returns a path. Fails for an empty name, whose path would be that of the listing.
 fn path_of(kind: &str, name: &str) -> Result<String> {
     if name.is_empty() {
-        return Err(Error::input("the name of what is kept is not empty"));
+        return Err(Error::input("the name must not be empty"));
     }
     Ok(format!("/v1/{kind}/{}", encoded(name)))
 }

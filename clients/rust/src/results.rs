@@ -46,7 +46,7 @@ impl<T> Results<T> {
     pub fn only(&self) -> Result<&T> {
         match self.0.as_slice() {
             [(_, result)] => Ok(result),
-            all => Err(Error::input(format!("the answer has {} results, and not one", all.len()))),
+            all => Err(Error::input(format!("the answer has {} results, not one", all.len()))),
         }
     }
 

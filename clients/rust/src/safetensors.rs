@@ -43,7 +43,7 @@ impl Safetensors {
 
     /// Returns the tensor with this name. Fails with [`Malformed`](crate::ErrorKind::Malformed) if there is none.
     pub fn tensor(&self, name: &str) -> Result<&Tensor> {
-        self.tensors.get(name).ok_or_else(|| Error::malformed(format!("the safetensors file holds no {name:?}")))
+        self.tensors.get(name).ok_or_else(|| Error::malformed(format!("the file has no tensor named {name:?}")))
     }
 
     /// Returns the file.
@@ -125,15 +125,15 @@ pub(crate) fn decoded(file: &Memory) -> Result<Safetensors> {
 /// Returns the header and the data of a file.
 fn parts_of(file: &Memory) -> Result<(Object, Memory)> {
     let Some((length, rest)) = file.bytes().split_first_chunk::<LENGTH>() else {
-        return Err(Error::input("the file ends before its header does"));
+        return Err(Error::input("the file ends before the end of its header"));
     };
     let length = u64::from_le_bytes(*length);
     if length > MOST_OF_HEADER {
-        return Err(Error::input(format!("the header of the file has {length} bytes, and may have {MOST_OF_HEADER}")));
+        return Err(Error::input(format!("the header of the file has {length} bytes; the limit is {MOST_OF_HEADER}")));
     }
     let length = length as usize;
     let Some(text) = rest.get(..length) else {
-        return Err(Error::input("the file ends before its header does"));
+        return Err(Error::input("the file ends before the end of its header"));
     };
     let header = json::object(text).map_err(|error| error.within("the header of the file"))?;
     Ok((header, file.part(LENGTH + length..file.len())))
@@ -142,9 +142,8 @@ fn parts_of(file: &Memory) -> Result<(Object, Memory)> {
 fn metadata_of(stated: Option<Value>) -> Result<BTreeMap<String, String>> {
     match stated {
         None => Ok(BTreeMap::new()),
-        Some(stated) => {
-            serde_json::from_value(stated).map_err(|_| Error::input(format!("{METADATA} of the file are no strings")))
-        }
+        Some(stated) => serde_json::from_value(stated)
+            .map_err(|_| Error::input(format!("{METADATA} of the file must contain only strings"))),
     }
 }
 
@@ -154,10 +153,10 @@ fn complex_names(stated: Option<String>, header: &Object) -> Result<BTreeSet<Str
         return Ok(BTreeSet::new());
     };
     let names: BTreeSet<String> = serde_json::from_str(&text)
-        .map_err(|_| Error::input(format!("{METADATA}.{COMPLEX} of the file is no JSON list of names")))?;
+        .map_err(|_| Error::input(format!("{METADATA}.{COMPLEX} of the file must be a JSON list of names")))?;
     match names.iter().find(|name| !header.contains_key(name.as_str())) {
         Some(absent) => {
-            Err(Error::input(format!("the file holds no {absent:?}, which its {METADATA}.{COMPLEX} names")))
+            Err(Error::input(format!("{METADATA}.{COMPLEX} of the file lists {absent:?}, which is not in the file")))
         }
         None => Ok(names),
     }
@@ -176,24 +175,24 @@ impl Entry<'_> {
     fn joined(mut self) -> Result<Self> {
         match (self.dtype.of_parts(), self.shape.pop()) {
             (Some(dtype), Some(2)) => Ok(Self { dtype, ..self }),
-            _ => Err(Error::input("it is said to be complex, and is no F32 or F64 with a last axis of 2")),
+            _ => Err(Error::input("it is listed as complex, but is not F32 or F64 with a last axis of 2")),
         }
     }
 }
 
 fn entry_of<'a>(name: &'a str, stated: &Value) -> Result<Entry<'a>> {
     let Some(members) = stated.as_object() else {
-        return Err(Error::input("it is no object"));
+        return Err(Error::input("expected an object"));
     };
     let spelled = json::text(members, "dtype")?;
     let Some(dtype) = DType::from_safetensors(spelled) else {
-        return Err(Error::input(format!("this client cannot read the dtype {spelled:?}")));
+        return Err(Error::input(format!("unsupported dtype {spelled:?}")));
     };
     match *json::wholes(members, "data_offsets")? {
         [start, end] if start <= end => {
             Ok(Entry { name, dtype, shape: json::wholes(members, "shape")?, place: start..end })
         }
-        _ => Err(Error::input("its offsets are no two whole numbers in their order")),
+        _ => Err(Error::input("data_offsets must be [start, end] with 0 <= start <= end")),
     }
 }
 
@@ -203,12 +202,12 @@ fn check_that_they_fill(entries: &mut [Entry<'_>], length: usize) -> Result<()> 
     let mut end = 0;
     for entry in entries.iter() {
         if entry.place.start != end {
-            return Err(Error::input("the tensors of the file overlap, or leave gaps"));
+            return Err(Error::input("the tensors of the file overlap or leave gaps"));
         }
         end = entry.place.end;
     }
     if end != length {
-        return Err(Error::input("the tensors of the file do not fill it"));
+        return Err(Error::input(format!("the file has {length} bytes of data, but its tensors have {end}")));
     }
     Ok(())
 }

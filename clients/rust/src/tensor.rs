@@ -41,18 +41,18 @@ impl Tensor {
     pub(crate) fn from_memory(dtype: DType, shape: Vec<usize>, memory: Memory) -> Result<Self> {
         let element = dtype.element_type()?;
         if shape.len() > MOST_AXES {
-            return Err(Error::input(format!("a shape has at most {MOST_AXES} axes, and this one {}", shape.len())));
+            return Err(Error::input(format!("the shape has {} axes; the limit is {MOST_AXES}", shape.len())));
         }
         let Some(size) = size_of_shape(&shape, element.size) else {
             return Err(Error::input(format!(
-                "{dtype} of shape {shape:?} is too large: its extents other than 0 make 2^53 bytes or more"
+                "{dtype} of shape {shape:?} is too large: its nonzero extents give 2^53 bytes or more"
             )));
         };
         if size != memory.len() {
-            return Err(Error::input(format!("{dtype} of shape {shape:?} does not have {} bytes", memory.len())));
+            return Err(Error::input(format!("{dtype} of shape {shape:?} needs {size} bytes, got {}", memory.len())));
         }
         if element.kind == ElementKind::Bool && memory.bytes().iter().any(|&byte| byte > 1) {
-            return Err(Error::input("the bytes of bool are 0 and 1, and these are others, too"));
+            return Err(Error::input("the bytes of a bool tensor must be 0 or 1"));
         }
         Ok(Self { dtype, shape, memory })
     }
@@ -90,7 +90,7 @@ impl Tensor {
     /// another type.
     pub fn elements<T: Element>(&self) -> Result<Cow<'_, [T]>> {
         if self.dtype != T::DTYPE {
-            return Err(Error::input(format!("the elements of this tensor are {}, and not {}", self.dtype, T::DTYPE)));
+            return Err(Error::input(format!("the tensor holds {} elements, not {}", self.dtype, T::DTYPE)));
         }
         Ok(self.memory.elements())
     }
@@ -99,16 +99,12 @@ impl Tensor {
     pub fn item<T: Element>(&self) -> Result<T> {
         match *self.elements()? {
             [element] => Ok(element),
-            _ => Err(Error::input(format!(
-                "a tensor of shape {:?} has {} elements, and not one",
-                self.shape,
-                self.len()
-            ))),
+            _ => Err(Error::input(format!("a tensor of shape {:?} has {} elements, not one", self.shape, self.len()))),
         }
     }
 }
 
-/// Returns the number of bytes of a shape. None if the extents other than 0 make [`MOST_BYTES`] or more.
+/// Returns the number of bytes of a shape. None if the nonzero extents give [`MOST_BYTES`] or more.
 fn size_of_shape(shape: &[usize], size: usize) -> Option<usize> {
     let total = shape.iter().try_fold(size, |total, &extent| total.checked_mul(extent.max(1)))?;
     if u64::try_from(total).ok()? >= MOST_BYTES {

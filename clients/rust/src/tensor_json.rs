@@ -113,17 +113,15 @@ fn payload_of(members: &Object, dtype: &DType) -> Result<Memory> {
     let numbers = match json::member(members, "data") {
         None => &[][..],
         Some(Value::Array(numbers)) => numbers,
-        Some(_) => return Err(Error::input("data: a list of numbers is missing")),
+        Some(_) => return Err(Error::input("data: expected a list of numbers")),
     };
     let encoded = json::optional_text(members, "data_b64")?.unwrap_or_default();
     match (numbers, encoded) {
-        ([_, ..], text) if !text.is_empty() => {
-            Err(Error::input("a tensor has data or data_b64, and this one has both"))
-        }
+        ([_, ..], text) if !text.is_empty() => Err(Error::input("the tensor has both data and data_b64")),
         ([_, ..], _) => numbers_of(numbers, dtype),
         ([], text) => match BASE64_STANDARD.decode(text) {
             Ok(bytes) => Ok(Memory::of(bytes)),
-            Err(_) => Err(Error::input("data_b64 is not base64")),
+            Err(_) => Err(Error::input("data_b64 is not valid base64")),
         },
     }
 }
@@ -157,7 +155,7 @@ fn elements<T: crate::Element>(
     dtype: &DType,
     element: impl Fn(&Value) -> Option<T>,
 ) -> Result<Memory> {
-    let read = |value| element(value).ok_or_else(|| Error::input(format!("{value} is no {dtype}")));
+    let read = |value| element(value).ok_or_else(|| Error::input(format!("{value} is not a valid {dtype}")));
     let elements: Vec<T> = numbers.iter().map(read).collect::<Result<_>>()?;
     Ok(Memory::of(elements))
 }

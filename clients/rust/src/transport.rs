@@ -85,12 +85,12 @@ pub(crate) struct Address {
 impl Address {
     /// Fails if the URL or the key is invalid, without showing them.
     pub(crate) fn new(url: &str, key: Option<&str>) -> Result<Self> {
-        let parsed: Uri = url.parse().map_err(|_| Error::input("the server's URL cannot be read"))?;
+        let parsed: Uri = url.parse().map_err(|_| Error::input("the server's URL is invalid"))?;
         let is_whole = matches!(parsed.scheme_str(), Some("http" | "https")) && parsed.host().is_some();
         let has_more = parsed.query().is_some() || url.contains(['#', '@']);
         if !is_whole || has_more {
             return Err(Error::input(
-                "a server's URL begins with http:// or https://, and has a host, no user and no query",
+                "the server's URL is invalid: expected http:// or https://, a host, no user, query or fragment",
             ));
         }
         Ok(Self {
@@ -124,10 +124,10 @@ impl Address {
 
 fn bearer(key: &str) -> Result<HeaderValue> {
     if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Error::input("the key has characters that a header cannot have"));
+        return Err(Error::input("the API key contains characters that HTTP headers cannot contain"));
     }
     let value = HeaderValue::try_from(format!("Bearer {key}"));
-    let mut value = value.map_err(|_| Error::input("the key cannot be in a header"))?;
+    let mut value = value.map_err(|_| Error::input("the API key is not a valid header value"))?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -140,7 +140,7 @@ pub(crate) async fn answer<T: Transport>(core: &Core<T>, request: &Request, dead
     let reply = core.transport.send(outgoing, limits).await.map_err(|failure| match failure {
         Failure::TimedOut => deadline.passed(),
         Failure::TooLarge => Error::too_large(),
-        Failure::Compressed => Error::malformed("the answer is compressed, which was not asked for"),
+        Failure::Compressed => Error::malformed("the response is compressed, but the client requested it uncompressed"),
         Failure::Broken(error) => Error::connection(format!("{} {}: {error}", request.method, request.path), error),
     })?;
     reply.checked()
@@ -169,9 +169,7 @@ impl Reply {
         match self.status {
             400.. => Err(Error::refused(Refusal::of(&self))),
             200 | 201 | 304 => Ok(self),
-            status => Err(Error::malformed(format!(
-                "the answer has the status {status}, which a server of gradserve does not give"
-            ))),
+            status => Err(Error::malformed(format!("unexpected status {status}: not a gradserve response"))),
         }
     }
 
@@ -179,9 +177,7 @@ impl Reply {
     pub(crate) fn object(&self) -> Result<Object> {
         let media = self.media();
         if media != JSON {
-            return Err(Error::malformed(format!(
-                "the answer is of the media type {media:?}, where {JSON} was asked for"
-            )));
+            return Err(Error::malformed(format!("expected a response of media type {JSON}, got {media:?}")));
         }
         json::object(self.body.bytes()).map_err(Error::of_the_answer)
     }
@@ -215,7 +211,7 @@ impl Reply {
         let mut tensors = file?.tensors.into_values();
         match (tensors.next(), tensors.next()) {
             (Some(tensor), None) => Ok((etag, tensor)),
-            _ => Err(Error::input("the file does not hold one tensor")),
+            _ => Err(Error::input("the file does not hold exactly one tensor")),
         }
     }
 }

@@ -40,7 +40,7 @@ fn an_answer_that_does_not_end_is_over_at_the_deadline() {
     let client = Client::builder(&url).timeout(Duration::from_millis(100)).build().unwrap();
     let error = client.forward(&graph, [(&w, 3.0)]).send().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Deadline);
-    assert_eq!(error.to_string(), "no answer within 100ms");
+    assert_eq!(error.to_string(), "no response within 100ms");
 }
 
 #[test]
@@ -244,9 +244,9 @@ fn what_is_of_another_graph_is_not_sent() {
 #[test]
 fn places_in_functions_are_named() {
     for (place, wanted) in [
-        (r#""function_node": 1"#, r#"c: d (that is node 0 (call): node 1 (neg) of the function "f")"#),
-        (r#""function_node": null"#, r#"c: d (that is node 0 (call): function 0 ("f"))"#),
-        (r#""function": 7"#, r#"c: d (that is node 0 (call))"#),
+        (r#""function_node": 1"#, r#"c: d (at node 0 (call): node 1 (neg) of the function "f")"#),
+        (r#""function_node": null"#, r#"c: d (at node 0 (call): function 0 ("f"))"#),
+        (r#""function": 7"#, r#"c: d (at node 0 (call))"#),
     ] {
         let (url, _) = serve(move |_, stream| {
             reply(stream, 422, &format!(r#"{{"code": "c", "detail": "d", "node": 0, "function": 0, {place}}}"#));
@@ -268,7 +268,7 @@ fn nodes_of_a_refusal_are_named() {
     });
     let (graph, w) = square();
     let error = still(&url).build().unwrap().gradients(&graph, [(&w, 3.0)]).send().unwrap_err();
-    assert_eq!(error.to_string(), r#"shape_mismatch: No. (that is node 1 (square, "loss"))"#);
+    assert_eq!(error.to_string(), r#"shape_mismatch: No. (at node 1 (square, "loss"))"#);
     assert_eq!((error.kind(), error.is_transport()), (ErrorKind::Graph, false));
     let refusal = error.refusal().unwrap();
     assert_eq!((refusal.node, refusal.expected.as_deref()), (Some(1), Some("this")));

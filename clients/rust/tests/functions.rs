@@ -88,24 +88,23 @@ fn a_function_sees_only_what_is_passed_to_it() {
     graph.function("f", |body| [body.input("y") * &k]);
     let error = graph.check().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
-    let wanted =
-        "node 1 (mul) of the function \"f\": operand 1: node 0 (parameter, \"k\") is outside of this function, \
-                  which sees only what is passed to it";
+    let wanted = "node 1 (mul) of the function \"f\": operand 1: node 0 (parameter, \"k\") is outside this function, \
+                  which can use only the operands passed to it";
     assert_eq!(error.to_string(), wanted);
 
     let graph = Graph::new();
     let k = graph.parameter("k");
     graph.function("f", |body| [&k * body.input("y")]);
     let wanted =
-        "node 1 (mul): operand 1: node 0 (input, \"y\") of the function \"f\" is inside of a function, of which only \
-                  results are seen";
+        "node 1 (mul): operand 1: node 0 (input, \"y\") of the function \"f\" is inside a function, and only the \
+                  function's results can be used outside it";
     assert_eq!(graph.check().unwrap_err().to_string(), wanted);
 
     let graph = Graph::new();
     let k = graph.parameter("k");
     graph.function("", |_| [k]);
     let wanted =
-        "a function: output 0: node 0 (parameter, \"k\") is outside of this function, which sees only what is \
+        "a function: output 0: node 0 (parameter, \"k\") is outside this function, which can use only the operands \
                   passed to it";
     assert_eq!(graph.check().unwrap_err().to_string(), wanted);
 }
@@ -116,7 +115,7 @@ fn a_function_belongs_to_one_graph_and_is_complete() {
     let other = Graph::new();
     let euler = euler(&other);
     scanned(&graph, &euler);
-    let wanted = "node 2 (scan): attribute body: function 0 (\"euler\") is a function of another graph";
+    let wanted = "node 2 (scan): attribute body: function 0 (\"euler\") belongs to another graph";
     assert_eq!(graph.check().unwrap_err().to_string(), wanted);
 
     let y = euler.body().find("y").unwrap();
@@ -131,7 +130,7 @@ fn a_function_is_not_sent_by_itself() {
     let graph = Graph::new();
     let euler = euler(&graph);
     let body = euler.body();
-    let wanted = "the function \"euler\" is sent with its graph, and not by itself";
+    let wanted = "the function \"euler\" cannot be sent by itself; send the graph that contains it";
     assert_eq!(body.to_json().unwrap_err().to_string(), wanted);
     assert_eq!(gradserve_client::RegisteredGraph::new(body).unwrap_err().to_string(), wanted);
 }

@@ -113,13 +113,13 @@ fn the_first_error_is_kept_and_names_the_op() {
     x.mul_scalar(f64::NAN);
     let error = graph.check().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
-    assert_eq!(error.to_string(), r#"node 1 (add): operand 1: node 0 (input, "y") is a node of another graph"#);
+    assert_eq!(error.to_string(), r#"node 1 (add): operand 1: node 0 (input, "y") belongs to another graph"#);
     assert_eq!(graph.to_json().unwrap_err().to_string(), error.to_string());
 
     let graph = Graph::new();
     graph.input("").mul_scalar(f64::NAN);
     let error = graph.check().unwrap_err().to_string();
-    assert_eq!(error, "node 1 (mul_scalar): attribute scalar: NaN is no number of JSON");
+    assert_eq!(error, "node 1 (mul_scalar): attribute scalar: JSON cannot represent NaN");
 }
 
 #[test]

@@ -286,7 +286,7 @@ function residentOf(name: string, response: Response): ResidentTensor {
 }
 
 /**
- * Adds to an error what only the client knows: the lines that created the nodes, and that it sent an Idempotency-Key.
+ * Adds client-side facts to an error: the lines that created the nodes, and that the client sent an Idempotency-Key.
  */
 function explained(error: unknown, graph: Graph, hasKey: boolean): unknown {
   if (!(error instanceof Refusal)) return error;
@@ -301,8 +301,8 @@ function explained(error: unknown, graph: Graph, hasKey: boolean): unknown {
   }
   if (hasKey && error instanceof GraphError && error.code === "over_budget") {
     error.add(
-      "where it is the answer that is too long to be given again: the client made an Idempotency-Key, so that " +
-        "nothing is done twice, and makes none with idempotency: false",
+      "the client sent an Idempotency-Key, so the server must store the answer to replay it; if the answer is too " +
+        "large for that, use idempotency: false",
     );
   }
   return error;

@@ -52,7 +52,7 @@ export class InputError extends GradserveError {
 /** The response is missing or cannot be read. */
 export abstract class TransportError extends GradserveError {}
 
-/** There is no response, or an incomplete one. The server may still have stored what the request stores. */
+/** There is no response, or an incomplete one. The server may still have executed the request. */
 export class ConnectionError extends TransportError {
   override readonly name = "ConnectionError";
   readonly kind = "transport";
@@ -112,7 +112,7 @@ export abstract class Refusal extends GradserveError {
   constructor(status: number, problem: Problem, retryAfterMs?: number) {
     const code = text(problem["code"]) ?? "";
     const detail = text(problem["detail"]) ?? "";
-    super(code ? `${code}: ${detail}` : `status ${status}, without a report that says why`);
+    super(code ? `${code}: ${detail}` : `status ${status} without a problem report`);
     this.status = status;
     this.code = code;
     this.detail = detail;
@@ -182,7 +182,7 @@ export class ConditionError extends Refusal {
   readonly kind = "condition";
 }
 
-/** The server has no room for what the request stores. */
+/** The server has no room for the request's data. */
 export class StoreFullError extends Refusal {
   override readonly name = "StoreFullError";
   readonly kind = "store_full";

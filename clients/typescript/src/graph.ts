@@ -26,7 +26,7 @@ export class Node {
     readonly line: string,
   ) {}
 
-  /** The node as messages name it. */
+  /** The description of the node in messages. */
   get told(): string {
     return told(this.op, this.line);
   }
@@ -100,7 +100,7 @@ export class Graph extends Ops implements Iterable<Node> {
     const written = body(inner);
     const outputs = written instanceof Node ? [written] : written;
     const stray = outputs.findIndex((output) => !(output instanceof Node && output.graph === inner));
-    if (stray >= 0) throw new InputError(`output ${stray} of the function is not a node of its own`);
+    if (stray >= 0) throw new InputError(`output ${stray} is not a node of the function`);
     return this.#appended(inner, outputs, name);
   }
 
@@ -138,12 +138,10 @@ export class Graph extends Ops implements Iterable<Node> {
   #own(operand: unknown, place: number, op: string, line: string): number {
     if (!(operand instanceof Node)) {
       const got = operand === undefined ? "nothing" : nameOf(operand);
-      throw new InputError(`${told(op, line)} has ${got} as operand ${place}, where a node is expected`);
+      throw new InputError(`${told(op, line)}, operand ${place}: expected a node, got ${got}`);
     }
     if (operand.graph !== this) {
-      throw new InputError(
-        `${told(op, line)} has ${operand.told} as operand ${place}, which is a node of another graph`,
-      );
+      throw new InputError(`${told(op, line)}, operand ${place}: ${operand.told} belongs to another graph`);
     }
     return operand.id;
   }
@@ -151,7 +149,7 @@ export class Graph extends Ops implements Iterable<Node> {
   #stated(value: Json | TensorLike | GraphFunction, key: string, op: string, line: string): Json | Tensor {
     if (!(value instanceof GraphFunction)) return attribute(value, key, op, line);
     if (value.graph !== (this.outer ?? this)) {
-      throw new InputError(`${told(op, line)}, attribute ${key}: this is a function of another graph`);
+      throw new InputError(`${told(op, line)}, attribute ${key}: the function belongs to another graph`);
     }
     return value.index;
   }
@@ -159,21 +157,21 @@ export class Graph extends Ops implements Iterable<Node> {
   /** Returns a node of this graph. Throws InputError if there is no such node, or several with this name. */
   find(node: NodeLike): Node {
     if (node instanceof Node) {
-      if (node.graph !== this) throw new InputError(`${node.told} is a node of another graph`);
+      if (node.graph !== this) throw new InputError(`${node.told} belongs to another graph`);
       return node;
     }
     if (typeof node === "string") return this.#named(node);
     const found = this.#nodes[node];
-    if (!found) throw new InputError(`there is no node ${node} in a graph of ${this.size}`);
+    if (!found) throw new InputError(`the graph has no node ${node}; its node count is ${this.size}`);
     return found;
   }
 
   #named(name: string): Node {
     const [found, ...others] = this.#nodes.filter((node) => node.name === name);
-    if (!found) throw new InputError(`no node of the graph is called '${name}'`);
+    if (!found) throw new InputError(`the graph has no node named '${name}'`);
     if (others[0]) {
       throw new InputError(
-        `${others.length + 1} nodes are called '${name}', ${found.told} and ${others[0].told} among them`,
+        `${others.length + 1} nodes are named '${name}', including ${found.told} and ${others[0].told}`,
       );
     }
     return found;
@@ -244,15 +242,15 @@ function plain(value: unknown, isWhole: boolean): Json {
   if (typeof value === "number") return numberOf(value, isWhole);
   if (Array.isArray(value)) return value.map((each) => plain(each, isWhole));
   if (["bigint", "boolean", "string"].includes(typeof value) || nameOf(value) === "Object") return value as Json;
-  throw new InputError(`${nameOf(value)} is nothing that an attribute can be`);
+  throw new InputError(`${nameOf(value)} is not a valid attribute value`);
 }
 
 /** Converts −0 to 0 for integer attributes: `-i` is −0 if i is 0, and integers have no sign of zero. */
 function numberOf(value: number, isWhole: boolean): number {
-  if (!Number.isFinite(value)) throw new InputError(`${value} is no number of JSON`);
+  if (!Number.isFinite(value)) throw new InputError(`JSON cannot represent ${value}`);
   if (!isWhole) return value;
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    throw new InputError(`${value} is beyond the whole numbers that a number holds exactly: a bigint holds it`);
+    throw new InputError(`${value} is not a safe integer; pass a bigint`);
   }
   return value + 0;
 }

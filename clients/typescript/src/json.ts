@@ -44,7 +44,7 @@ class Parser {
   }
 
   #fail(): never {
-    throw new SyntaxError(`this is no JSON at character ${this.#at}`);
+    throw new SyntaxError(`invalid JSON at character ${this.#at}`);
   }
 
   #match(pattern: RegExp): RegExpExecArray | null {
@@ -144,12 +144,12 @@ export function write(value: unknown): string {
     const members = Object.entries(value).filter(([, member]) => member !== undefined);
     return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${write(member)}`).join(",")}}`;
   }
-  throw new InputError(`JSON has no word for ${nameOf(value)}`);
+  throw new InputError(`JSON cannot represent ${nameOf(value)}`);
 }
 
 /** Writes a number. Integers beyond 2⁵³ get an exponent, because their digits would be those of another integer. */
 function numeral(value: number): string {
-  if (!Number.isFinite(value)) throw new InputError(`${value} is no number of JSON`);
+  if (!Number.isFinite(value)) throw new InputError(`JSON cannot represent ${value}`);
   if (Object.is(value, -0)) return "-0.0";
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? value.toExponential() : String(value);
 }

@@ -7,7 +7,7 @@ import type { Resident, Rows, Store } from "./resident.js";
 import type { Shape, Tensor, TensorLike } from "./tensor.js";
 import type { Form } from "./tensor-json.js";
 
-/** A value for each of some nodes: a Map, pairs, or an object by node name. */
+/** Values by node: a Map, pairs, or an object by node name. */
 export type ByNode<T> = Iterable<readonly [NodeLike, T]> | { readonly [name: string]: T };
 /** Tensors, handles of resident tensors, or rows of these, by node. */
 export type Tensors = ByNode<TensorLike | Resident | Rows>;

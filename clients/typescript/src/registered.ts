@@ -31,8 +31,7 @@ type Beside<Call extends keyof Calls> = Parameters<Client[Call]> extends [unknow
  * A registered graph. Pass it to calls in place of a graph: it is not sent again.
  *
  * The first call that uses it registers it, unless it is registered already. If the server no longer has the graph, the
- * call registers it again. It is the graph as it was: nodes appended later are not part of it. It also has all calls as
- * methods.
+ * call registers it again. It is a snapshot: nodes appended later are not part of it. It also has all calls as methods.
  */
 export class RegisteredGraph {
   readonly client: Client;
@@ -83,7 +82,7 @@ export class RegisteredGraph {
   }
 
   /**
-   * Runs a call on it. If the server no longer has the graph, registers it again and repeats the call. For the client.
+   * Runs a call on the graph. If the server no longer has it, registers it again and repeats the call. For the client.
    */
   async run(exchange: Exchange, scope: Scope): Promise<Response> {
     await this.ensure(scope);

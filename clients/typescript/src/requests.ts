@@ -160,7 +160,7 @@ export function toWire(graph: Graph): JsonObject {
 
 function stated(graph: Graph, message: Message): Fields {
   if (graph.outer) {
-    throw new InputError("the graph of a function is sent within the graph around it, and not by itself");
+    throw new InputError("the graph of a function cannot be sent by itself; send the graph that contains the function");
   }
   const functions = graph.functions.map((each) => statedFunction(each, message));
   return { opset: opsetOf(graph), functions: functions.length ? functions : undefined, nodes: allOf(graph, message, "") };
@@ -308,7 +308,7 @@ function pathOfModel(name: string): string {
 
 /** Encodes a name as a path segment. Rejects `.`, `..` and empty names, because URLs drop these segments. */
 function segment(name: string): string {
-  if (["", ".", ".."].includes(name)) throw new InputError(`'${name}' is nothing that a server keeps something under`);
+  if (["", ".", ".."].includes(name)) throw new InputError(`'${name}' is not a valid name or id`);
   return encodeURIComponent(name);
 }
 

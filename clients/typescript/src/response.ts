@@ -41,11 +41,11 @@ export class Response {
   checked(): this {
     if (this.status >= 400) throw this.#refusal();
     if (![200, 201, 304].includes(this.status)) {
-      const told = this.status ? `has the status ${this.status}` : "is a redirect";
-      throw new MalformedAnswerError(`the answer ${told}, which a server of gradserve does not give`);
+      const told = this.status ? `status ${this.status}` : "redirect";
+      throw new MalformedAnswerError(`unexpected ${told}: not a gradserve response`);
     }
     if (!this.headers.has("content-length") && this.#isCutOff()) {
-      throw new ConnectionError("the connection ended within the answer");
+      throw new ConnectionError("the connection closed before the end of the response");
     }
     return this;
   }
@@ -67,7 +67,7 @@ export class Response {
   json(): JsonObject {
     if (this.#media() !== JSON_TYPE) {
       throw new MalformedAnswerError(
-        `the answer is ${this.#media() || "of no media type"}, where ${JSON_TYPE} was asked for`,
+        `expected a response of media type ${JSON_TYPE}, got ${this.#media() || "none"}`,
       );
     }
     return objectOf(this.body);
@@ -87,7 +87,7 @@ export class Response {
       return { etag: string(answer, "etag"), tensor: fromJson(answer["tensor"]) };
     }
     const [tensor, ...others] = decode(this.body).tensors.values();
-    if (!tensor || others.length) throw new MalformedAnswerError("the answer holds not one tensor alone");
+    if (!tensor || others.length) throw new MalformedAnswerError("expected exactly one tensor in the response");
     return { etag: (this.headers.get("etag") ?? "").replace(/^W\//, "").replace(/^"(.*)"$/s, "$1"), tensor };
   }
 }
@@ -106,6 +106,6 @@ function parsedOrNone(body: Bytes): Json | undefined {
 
 function objectOf(body: Bytes): JsonObject {
   const answer = parsedOrNone(body);
-  if (answer === undefined) throw new MalformedAnswerError("the answer is no JSON");
-  return object(answer, "it");
+  if (answer === undefined) throw new MalformedAnswerError("the response is not valid JSON");
+  return object(answer);
 }

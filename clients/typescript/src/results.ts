@@ -33,7 +33,7 @@ export class Results<T> implements Iterable<T> {
     const sought = wanted.map((node) => node.id).join();
     const place = this.#nodes.findIndex((ids) => ids.join() === sought);
     if (place < 0) {
-      throw new InputError(`there is no result for ${wanted.map((node) => node.told).join(", ")} in this answer`);
+      throw new InputError(`the answer has no result for ${wanted.map((node) => node.told).join(", ")}`);
     }
     return this.#results[place] as T;
   }
@@ -41,14 +41,14 @@ export class Results<T> implements Iterable<T> {
   /** Returns the result at a position; negative positions count from the end. Throws InputError if there is none. */
   at(place: number): T {
     if (!(place >= -this.length && place < this.length)) {
-      throw new InputError(`there is no result ${place} in an answer of ${this.length}`);
+      throw new InputError(`the answer has no result ${place}; its result count is ${this.length}`);
     }
     return this.#results.at(place) as T;
   }
 
   /** Returns the only result. Throws InputError if there is not exactly one. */
   only(): T {
-    if (this.length !== 1) throw new InputError(`the answer has ${this.length} of these, and not one`);
+    if (this.length !== 1) throw new InputError(`expected exactly one result, but the answer has ${this.length}`);
     return this.at(0);
   }
 

@@ -86,7 +86,7 @@ export class Deadline {
 
   /** Returns the error for a deadline that has passed. */
   passed(): DeadlineError {
-    return new DeadlineError(`no answer within ${this.ms} ms`);
+    return new DeadlineError(`no response within ${this.ms} ms`);
   }
 }
 

@@ -77,11 +77,11 @@ export function decode(file: Bytes): File {
 function complexNames(text: string | undefined, tensors: JsonObject): ReadonlySet<string> {
   const names = text === undefined ? [] : listIn(text);
   if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) {
-    throw new MalformedAnswerError(`${METADATA}.${COMPLEX} of the safetensors file is no JSON list of names`);
+    throw new MalformedAnswerError(`${METADATA}.${COMPLEX} of the safetensors file is not a JSON list of names`);
   }
   const absent = names.find((name) => !Object.hasOwn(tensors, name));
   if (absent !== undefined) {
-    throw new MalformedAnswerError(`the safetensors file has no '${absent}', which its ${METADATA}.${COMPLEX} names`);
+    throw new MalformedAnswerError(`${METADATA}.${COMPLEX} lists '${absent}', which is not in the safetensors file`);
   }
   return new Set(names);
 }
@@ -106,7 +106,7 @@ export function isCutOff(file: Bytes): boolean {
 /** Returns the tensor with this name. Throws MalformedAnswerError if there is none. */
 export function named(tensors: File["tensors"], name: string): Tensor {
   const found = tensors.get(name);
-  if (!found) throw new MalformedAnswerError(`the answer is not as promised: it holds no tensor '${name}'`);
+  if (!found) throw new MalformedAnswerError(`invalid response: tensor '${name}' is missing`);
   return found;
 }
 
@@ -120,15 +120,15 @@ function headerOf(file: Bytes): Header {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const length = file.length < LENGTH ? undefined : view.getBigUint64(0, true);
   if (length === undefined || length > BigInt(file.length - LENGTH)) {
-    throw new MalformedAnswerError("the safetensors file ends before its header does");
+    throw new MalformedAnswerError("the safetensors file ends before the end of its header");
   }
   if (length > MOST_OF_HEADER) {
-    throw new MalformedAnswerError(`a safetensors header has ${length} bytes, and may have ${MOST_OF_HEADER}`);
+    throw new MalformedAnswerError(`the safetensors header has ${length} bytes; the limit is ${MOST_OF_HEADER}`);
   }
   const end = LENGTH + Number(length);
   const { [METADATA]: metadata = {}, ...tensors } = parsed(file.subarray(LENGTH, end));
   if (!isObject(metadata) || !Object.values(metadata).every((value) => typeof value === "string")) {
-    throw new MalformedAnswerError(`${METADATA} of the safetensors file holds something else than strings`);
+    throw new MalformedAnswerError(`${METADATA} of the safetensors file must be an object of strings`);
   }
   return { metadata: metadata as Header["metadata"], tensors, end };
 }
@@ -138,9 +138,9 @@ function parsed(text: Bytes): JsonObject {
   try {
     header = parseUnique(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(text));
   } catch {
-    throw new MalformedAnswerError("the header of the safetensors file is not JSON, or has a name twice");
+    throw new MalformedAnswerError("the header of the safetensors file is not valid JSON or has a duplicate name");
   }
-  if (!isObject(header)) throw new MalformedAnswerError("the header of the safetensors file is no object");
+  if (!isObject(header)) throw new MalformedAnswerError("the header of the safetensors file is not an object");
   return header;
 }
 
@@ -162,7 +162,7 @@ function entryOf(name: string, stated: Json): Entry {
   const [start, end, ...more] = Array.isArray(offsets) ? (offsets as readonly Json[]) : [];
   const isPlaced = isOffset(start) && isOffset(end) && start <= end && !more.length;
   if (typeof dtype !== "string" || !Array.isArray(shape) || !isPlaced) {
-    throw new MalformedAnswerError(`the safetensors file does not say where '${name}' lies`);
+    throw new MalformedAnswerError(`the safetensors file has no valid dtype, shape or data_offsets for '${name}'`);
   }
   return { name, dtype, shape, start, end };
 }
@@ -175,22 +175,22 @@ function isOffset(value: Json | undefined): value is number {
 function checkThatTheyFill(entries: readonly Entry[], length: number): void {
   let end = 0;
   for (const entry of [...entries].sort((a, b) => a.start - b.start || a.end - b.end)) {
-    if (entry.start !== end) throw new MalformedAnswerError("tensors of the safetensors file overlap, or leave gaps");
+    if (entry.start !== end) throw new MalformedAnswerError("tensors of the safetensors file overlap or leave gaps");
     end = entry.end;
   }
-  if (end !== length) throw new MalformedAnswerError("the tensors of the safetensors file do not fill it");
+  if (end !== length) throw new MalformedAnswerError("the tensors of the safetensors file do not cover its data");
 }
 
 function read(entry: Entry, data: Bytes, hasParts: boolean): Tensor {
   const { name, start, end } = entry;
   const known = spelled(entry.dtype);
-  if (!known) throw new MalformedAnswerError(`the safetensors file has '${name}' in ${entry.dtype}, which is unknown`);
+  if (!known) throw new MalformedAnswerError(`unsupported dtype ${entry.dtype} of '${name}' in the safetensors file`);
   const [dtype, shape] = hasParts ? joined(entry, known) : [known, entry.shape];
   try {
     return Tensor.fromBytes(data.subarray(start, end), dtype, shape);
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    throw new MalformedAnswerError(`'${name}' of the safetensors file: ${error.message}`);
+    throw new MalformedAnswerError(`tensor '${name}' of the safetensors file: ${error.message}`);
   }
 }
 
@@ -198,7 +198,7 @@ function read(entry: Entry, data: Bytes, hasParts: boolean): Tensor {
 function joined({ name, shape }: Entry, parts: Dtype): [Dtype, Shape] {
   const dtype = ofParts(parts);
   if (!dtype || shape.at(-1) !== 2) {
-    throw new MalformedAnswerError(`'${name}' is said to be complex, and is no F32 or F64 with a last axis of 2`);
+    throw new MalformedAnswerError(`the complex tensor '${name}' must be F32 or F64 with a last axis of 2`);
   }
   return [dtype, shape.slice(0, -1)];
 }

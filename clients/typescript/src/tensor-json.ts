@@ -47,12 +47,12 @@ function isExactInJson(tensor: Tensor): boolean {
 /** Reads a tensor from a response member. Throws MalformedAnswerError. */
 export function fromJson(stated: Json | undefined): Tensor {
   if (typeof stated !== "object" || stated === null || Array.isArray(stated)) {
-    throw new MalformedAnswerError("a tensor is an object with dtype and shape");
+    throw new MalformedAnswerError("expected a tensor: an object with dtype and shape");
   }
   const { dtype, shape, data, data_b64: text } = stated as JsonObject;
-  if (!isDtype(dtype)) throw new MalformedAnswerError(`the tensor is ${dtype}, which this client cannot read`);
+  if (!isDtype(dtype)) throw new MalformedAnswerError(`unsupported dtype ${dtype}`);
   try {
-    if (isThere(data) && isThere(text)) throw new InputError("a tensor has data or data_b64, and this one has both");
+    if (isThere(data) && isThere(text)) throw new InputError("the tensor has both data and data_b64");
     if (isThere(data)) return ofNumbers(data, dtype, shape as Shape);
     return Tensor.fromBytes(decoded(isThere(text) ? text : ""), dtype, shape as Shape);
   } catch (error) {
@@ -67,12 +67,12 @@ function isThere(payload: Json | undefined): boolean {
 
 function ofNumbers(data: Json | undefined, dtype: Dtype, shape: Shape): Tensor {
   const isAllNumbers = Array.isArray(data) && data.every((one) => typeof one === "bigint" || Number.isFinite(one));
-  if (!isAllNumbers) throw new InputError("data is a list of numbers");
+  if (!isAllNumbers) throw new InputError("data must be a list of numbers");
   return new Tensor(dtype, shape, numbersAs(data, dtype));
 }
 
 function decoded(text: Json | undefined): NonNullable<ReturnType<typeof fromBase64>> {
   const bytes = typeof text === "string" ? fromBase64(text) : undefined;
-  if (!bytes) throw new InputError("data_b64 is not base64");
+  if (!bytes) throw new InputError("data_b64 is not valid base64");
   return bytes;
 }

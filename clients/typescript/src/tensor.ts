@@ -43,14 +43,14 @@ export class Tensor<D extends Dtype = Dtype> {
     readonly data: Elements[D],
   ) {
     const { Elements, kind } = known(dtype);
-    if (!(data instanceof Elements)) throw new InputError(`${dtype} is held in ${Elements.name}, not ${nameOf(data)}`);
+    if (!(data instanceof Elements)) throw new InputError(`${dtype} requires ${Elements.name}, not ${nameOf(data)}`);
     const wanted = sizeOf(shape, dtype) * BigInt(numbersOf(dtype));
     if (BigInt(data.length) !== wanted) {
       const unit = kind === "complex" ? "real and imaginary parts" : "elements";
       throw new InputError(`${dtype} of shape [${shape.join(", ")}] has ${wanted} ${unit}, not ${data.length}`);
     }
     if (kind === "bool" && (data as Uint8Array).some((element) => element > 1)) {
-      throw new InputError("the elements of bool are 0 and 1, and these are others, too");
+      throw new InputError("the elements of a bool tensor must be 0 or 1");
     }
   }
 
@@ -74,7 +74,7 @@ export class Tensor<D extends Dtype = Dtype> {
 
   /** Returns this tensor if it has this dtype. Throws InputError if it has another. */
   as<Wanted extends Dtype>(dtype: Wanted): Tensor<Wanted> {
-    if ((this.dtype as Dtype) !== dtype) throw new InputError(`the tensor is ${this.dtype}, and not ${dtype}`);
+    if ((this.dtype as Dtype) !== dtype) throw new InputError(`the tensor holds ${this.dtype} elements, not ${dtype}`);
     return this as unknown as Tensor<Wanted>;
   }
 
@@ -89,8 +89,10 @@ export class Tensor<D extends Dtype = Dtype> {
    */
   complexAt(this: Tensor<ComplexDtype>, place: number): Complex {
     const [re, im] = [this.data[2 * place], this.data[2 * place + 1]];
-    if (DTYPES[this.dtype].kind !== "complex") throw new InputError(`the tensor is ${this.dtype}, which is not complex`);
-    if (re === undefined || im === undefined) throw new InputError(`there is no element ${place} of ${this.size}`);
+    if (DTYPES[this.dtype].kind !== "complex") throw new InputError(`expected a complex tensor, got ${this.dtype}`);
+    if (re === undefined || im === undefined) {
+      throw new InputError(`index ${place} is out of range for a tensor with ${this.size} elements`);
+    }
     return { re, im };
   }
 
@@ -101,7 +103,7 @@ export class Tensor<D extends Dtype = Dtype> {
   item(): Scalar {
     const [only] = this.elements();
     if (only === undefined || this.size !== 1) {
-      throw new InputError(`a tensor of shape [${this.shape.join(", ")}] has not one element alone`);
+      throw new InputError(`expected one element, but the tensor of shape [${this.shape.join(", ")}] has ${this.size}`);
     }
     return only;
   }
@@ -133,26 +135,26 @@ function isComplex(tensor: Tensor): tensor is Tensor<ComplexDtype> {
   return DTYPES[tensor.dtype].kind === "complex";
 }
 
-/** Returns the bytes per element. Throws InputError for an unsupported dtype. */
+/** Returns the description of a dtype. Throws InputError for an unsupported one. */
 function known(dtype: Dtype): (typeof DTYPES)[Dtype] {
-  if (!isDtype(dtype)) throw new InputError(`'${dtype}' is no dtype of the wire, which has ${DTYPE_NAMES}`);
+  if (!isDtype(dtype)) throw new InputError(`unsupported dtype '${dtype}': this client supports ${DTYPE_NAMES}`);
   return DTYPES[dtype];
 }
 
 /** Returns the number of elements, without overflow. Throws InputError if no tensor has this shape. */
 function sizeOf(shape: unknown, dtype: Dtype): bigint {
-  if (!Array.isArray(shape)) throw new InputError("a shape is a list of extents");
+  if (!Array.isArray(shape)) throw new InputError(`the shape must be a list of extents, not ${nameOf(shape)}`);
   if (shape.length > MOST_AXES) {
-    throw new InputError(`a shape has at most ${MOST_AXES} axes, and this one ${shape.length}`);
+    throw new InputError(`the shape has ${shape.length} axes; the limit is ${MOST_AXES}`);
   }
   if (!shape.every((extent) => Number.isSafeInteger(extent) && extent >= 0)) {
-    throw new InputError("the extents of a shape are whole numbers of at least 0");
+    throw new InputError("the extents of a shape must be non-negative integers");
   }
   const width = BigInt(known(dtype).Elements.BYTES_PER_ELEMENT * numbersOf(dtype));
   const bytes = shape.reduce((size: bigint, extent: number) => size * BigInt(extent || 1), width);
   if (bytes >= MOST_BYTES) {
     const told = shape.join(", ");
-    throw new InputError(`${dtype} of shape [${told}] is too large: its extents other than 0 make 2^53 bytes or more`);
+    throw new InputError(`${dtype} of shape [${told}] is too large: its nonzero extents give 2^53 bytes or more`);
   }
   return shape.includes(0) ? 0n : bytes / width;
 }
@@ -177,9 +179,9 @@ export function tensor(value: TensorLike, dtype?: Dtype): Tensor {
 
 function ofTypedArray(array: TypedArray, dtype: Dtype | undefined): Tensor {
   const stated = dtype ?? (Object.keys(DTYPES) as Dtype[]).find((name) => isUsual(name, array));
-  if (!stated) throw new InputError(`${nameOf(array)} is of no dtype of the wire, unless one says so: ${DTYPE_NAMES}`);
+  if (!stated) throw new InputError(`${nameOf(array)} has no default dtype; pass one of ${DTYPE_NAMES}`);
   const numbers = numbersOf(stated);
-  if (array.length % numbers) throw new InputError(`${array.length} numbers are no whole number of ${stated}`);
+  if (array.length % numbers) throw new InputError(`${stated} needs an even number of values, got ${array.length}`);
   return new Tensor(stated, [array.length / numbers], array);
 }
 
@@ -198,7 +200,7 @@ function shapeOf(value: Nested): number[] {
   const [first, ...others] = (value as readonly Nested[]).map(shapeOf);
   if (!first) return [0];
   if (others.some((other) => other.length !== first.length || other.some((extent, axis) => extent !== first[axis]))) {
-    throw new InputError("this is no tensor: its lists are of unequal lengths");
+    throw new InputError("the nested lists have unequal lengths");
   }
   return [value.length, ...first];
 }
@@ -232,7 +234,7 @@ export function numbersAs<D extends Dtype>(values: readonly unknown[], dtype: D)
   for (const [place, value] of values.entries()) {
     const number = kind === "bool" && typeof value === "boolean" ? Number(value) : value;
     if (typeof number !== "number" && typeof number !== "bigint") {
-      throw new InputError(`${nameOf(value)} is no number, and no element of ${dtype}`);
+      throw new InputError(`expected a number for ${dtype}, got ${nameOf(value)}`);
     }
     elements[place] = range ? wholeOf(number, dtype, range) : floatOf(number, parts ?? dtype);
   }
@@ -241,7 +243,7 @@ export function numbersAs<D extends Dtype>(values: readonly unknown[], dtype: D)
 
 function wholeOf(value: number | bigint, dtype: Dtype, [low, high]: readonly [bigint, bigint]): number | bigint {
   const whole = typeof value === "bigint" || Number.isInteger(value) ? BigInt(value) : undefined;
-  if (whole === undefined || whole < low || whole > high) throw new InputError(`${value} is no ${dtype}`);
+  if (whole === undefined || whole < low || whole > high) throw new InputError(`${value} is not a valid ${dtype}`);
   return dtype === "int64" ? whole : Number(whole);
 }
 
@@ -250,7 +252,7 @@ function floatOf(value: number | bigint, dtype: Dtype): number {
   const bits = dtype === "float16" ? toHalf(number) : dtype === "float32" ? Math.fround(number) : number;
   const isFinite = Number.isFinite(dtype === "float16" ? fromHalf(bits) : bits);
   if (!isFinite && (typeof value === "bigint" || Number.isFinite(value))) {
-    throw new InputError(`${value} is beyond ${dtype}`);
+    throw new InputError(`${value} is out of range for ${dtype}`);
   }
   return bits;
 }

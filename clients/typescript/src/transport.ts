@@ -26,7 +26,7 @@ export class Transport {
   /** Throws InputError. Its message does not contain the key. */
   constructor(url: string, apiKey: string | undefined, most: number, fetch: Fetch | undefined) {
     const key = apiKey ?? surrounding().env?.[KEY_VARIABLE];
-    if (key && !/^[\x21-\x7e]+$/.test(key)) throw new InputError("the key has characters that a header cannot have");
+    if (key && !/^[\x21-\x7e]+$/.test(key)) throw new InputError("the API key is not a valid header value");
     // A compressed response would exceed its stated length, and tensors do not compress well.
     this.#headers = { "Accept-Encoding": "identity", ...(key && { Authorization: `Bearer ${key}` }) };
     this.#base = baseOf(url);
@@ -63,7 +63,7 @@ export class Transport {
     };
     try {
       const answer = await this.#fetch(url, init);
-      if (isCompressed(answer, url)) throw new MalformedAnswerError("the answer is compressed, which nobody asked for");
+      if (isCompressed(answer, url)) throw new MalformedAnswerError("the response has an unexpected Content-Encoding");
       return new Response(answer.status, answer.headers, await this.#read(answer));
     } catch (error) {
       if (ending.signal.aborted) throw ending.signal.reason;
@@ -99,7 +99,7 @@ export class Transport {
 
   #admit(length: number): void {
     if (length > this.#most) {
-      throw new AnswerTooLargeError(`the answer has more than ${this.#most} bytes (maxResponseBytes): it was not read`);
+      throw new AnswerTooLargeError(`the response exceeds the limit of ${this.#most} bytes (maxResponseBytes)`);
     }
   }
 }
@@ -121,9 +121,11 @@ function isNode(): boolean {
 function baseOf(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (!parsed || !["http:", "https:"].includes(parsed.protocol)) {
-    throw new InputError("a server's URL begins with http:// or https://, and has a host");
+    throw new InputError("the server's URL must be an http:// or https:// URL with a host");
   }
-  if (parsed.username || parsed.password) throw new InputError("a server's URL holds no user: the key is an argument");
+  if (parsed.username || parsed.password) {
+    throw new InputError("the server's URL must not contain a user or password: pass the API key as apiKey");
+  }
   return parsed.origin + parsed.pathname.replace(/\/+$/, "");
 }
 
@@ -146,7 +148,7 @@ function streamOf(pieces: readonly Bytes[]): ReadableStream<Bytes> {
   });
 }
 
-/** Returns whether a body is compressed although the client asked for none. Browsers decide this themselves. */
+/** Returns whether a body is compressed despite the request. Browsers choose the encoding themselves. */
 function isCompressed(answer: globalThis.Response, url: string): boolean {
   const coding = answer.headers.get("content-encoding")?.toLowerCase() ?? "identity";
   const asked = new Request(url, { headers: { "Accept-Encoding": "identity" } });

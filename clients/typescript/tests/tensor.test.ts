@@ -208,5 +208,5 @@ test("numbers are written so that they are read as what they are", () => {
   assert.equal(write([-0, 0, 1e21, 0.1]), "[-0.0,0,1e+21,0.1]");
   assert.equal(write([2 ** 60, 5n ** 30n]), "[1.152921504606847e+18,931322574615478515625]");
   assert.throws(() => write([NaN]), InputError);
-  assert.throws(() => write({ a: new Map() }), /JSON has no word for Map/);
+  assert.throws(() => write({ a: new Map() }), /JSON cannot represent Map/);
 });

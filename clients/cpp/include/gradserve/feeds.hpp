@@ -13,8 +13,7 @@
 
 namespace gradserve {
 
-/// What calls accept for a node: a tensor or a value that converts to one, the handle of a resident tensor, or its
-/// rows.
+/// A value for a node: a tensor or a value that converts to one, the handle of a resident tensor, or its rows.
 class Feed {
 public:
     Feed(Tensor tensor) : value_(std::move(tensor)) {}

@@ -34,7 +34,7 @@ struct Problem {
     /// A fact that only the client knows.
     std::string remark;
 
-    /// Returns a sentence with all of it.
+    /// Returns the code, the detail and the remark as one sentence.
     [[nodiscard]] std::string message() const;
 };
 

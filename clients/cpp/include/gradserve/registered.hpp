@@ -37,7 +37,7 @@ private:
     std::shared_ptr<RegisteredState> state_;
 };
 
-/// What calls run on: a graph or a registered graph.
+/// A graph or a registered graph, which calls run on.
 using Computable = std::variant<Graph, RegisteredGraph>;
 
 /// The metadata of a registered graph.

@@ -39,7 +39,7 @@ struct ResidentTensor {
     Tensor tensor;
 };
 
-/// The tensor that a call stores the value of a node as, or the gradient with respect to it.
+/// The tensor in which a call stores the value of a node, or the gradient with respect to it.
 struct Store {
     std::string name;
     /// The etag that the tensor must have now, "*" for any, or "" if it must not exist. Absent: no condition.

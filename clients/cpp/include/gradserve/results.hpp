@@ -40,7 +40,7 @@ public:
 
     /// Returns the result at a position in the order of the request. Throws InputError if there is none.
     [[nodiscard]] const T& at(std::size_t place) const {
-        if (place >= size()) throw_no_result("place " + std::to_string(place), size());
+        if (place >= size()) throw_no_result("position " + std::to_string(place), size());
         return entries_[place].second;
     }
 

@@ -34,7 +34,7 @@ type step struct {
 	err       error
 }
 
-// builder holds what steps refer to: their graph, the enclosing graph and its functions.
+// builder holds the objects that steps refer to: their graph, the enclosing graph and its functions.
 type builder struct {
 	graph, outer *gs.Graph
 	functions    []*gs.GraphFunction

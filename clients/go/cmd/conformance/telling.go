@@ -44,7 +44,7 @@ func returned(answer any, err error) (members, error) {
 	case *gs.DifferentiateAnswer:
 		return differentiated(a)
 	}
-	return nil, errors.New("no such answer")
+	return nil, errors.New("unknown answer type")
 }
 
 func forward(answer gs.ForwardAnswer) members {

@@ -30,7 +30,7 @@ class ImportLimits:
         for field in fields(self):
             limit = getattr(self, field.name)
             if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-                raise InputError(f"the limit of {field.name} is a whole number of at least 1, and not {limit!r}")
+                raise InputError(f"the limit on {field.name} must be a positive integer, not {limit!r}")
 
 
 DEFAULT_LIMITS = ImportLimits()

@@ -52,24 +52,31 @@ def _parser() -> argparse.ArgumentParser:
     command = parsers.add_parser("import", help=_DESCRIPTION, description=_DESCRIPTION)
     command.add_argument("file", type=Path, help=f"the model: {', '.join(IMPORTERS)}")
     command.add_argument(
-        "--name", help="what the model is called, and what its weights begin with; as the file, unless stated"
+        "--name", help="name of the model, and prefix of its weights' names; default: the name of the file"
     )
-    command.add_argument("--server", default=os.environ.get(URL_VARIABLE), help=f"its URL, or {URL_VARIABLE}")
-    command.add_argument("--inputs", type=Path, help="example inputs by name, an .npz file; else random ones are made")
+    command.add_argument(
+        "--server", default=os.environ.get(URL_VARIABLE), help=f"URL of the server; default: {URL_VARIABLE}"
+    )
+    command.add_argument("--inputs", type=Path, help=".npz file of example inputs by name; default: random inputs")
     command.add_argument(
         "--shape",
         action="append",
         default=[],
         metavar="NAME=2x3",
-        help="the shape of an input that the file leaves open",
+        help="shape of an input, if the file leaves it open",
     )
-    command.add_argument("--constant", action="append", default=[], metavar="NAME", help="an input that says a shape")
-    command.add_argument("--max-steps", type=int, help="how often loops run at most that the file does not bound")
+    command.add_argument(
+        "--constant", action="append", default=[], metavar="NAME", help="input that determines a shape"
+    )
+    command.add_argument("--max-steps", type=int, help="maximum number of steps of loops that the file does not bound")
     for limit in fields(ImportLimits):
         command.add_argument(
-            f"--limit-{limit.name}", type=int, default=limit.default, help=f"the most {limit.name} an import may use"
+            f"--limit-{limit.name}",
+            type=int,
+            default=limit.default,
+            help=f"maximum number of {limit.name} of an import",
         )
-    command.add_argument("--dry-run", action="store_true", help="print the table of ops, and ask no server")
+    command.add_argument("--dry-run", action="store_true", help="print the table of ops without contacting a server")
     return parser
 
 
@@ -77,7 +84,7 @@ def _import_file(options: argparse.Namespace) -> Imported:
     suffix = options.file.suffix.lower()
     if suffix not in IMPORTERS:
         raise InputError(
-            f"{options.file.name} ends in {suffix or 'nothing'}, and what is read ends in {', '.join(IMPORTERS)}"
+            f"{options.file.name} has the suffix {suffix or 'none'}; supported suffixes: {', '.join(IMPORTERS)}"
         )
     try:
         importer = importlib.import_module(IMPORTERS[suffix])
@@ -98,7 +105,7 @@ def _examples(path: Path | None) -> dict[str, Any]:
         with np.load(path, allow_pickle=False) as data:
             return dict(data.items())
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} holds no example inputs: {error}") from error
+        raise InputError(f"cannot read example inputs from {path}: {error}") from error
 
 
 def _shapes(arguments: Iterable[str]) -> dict[str, list[int]]:
@@ -111,7 +118,7 @@ def _shapes(arguments: Iterable[str]) -> dict[str, list[int]]:
         except ValueError:
             equals = ""
         if not equals or not name:
-            raise InputError(f"{argument!r} is no shape of an input: it is stated as NAME=2x3")
+            raise InputError(f"{argument!r} is not a valid input shape: pass NAME=2x3")
     return shapes
 
 
@@ -129,7 +136,7 @@ def _table(tally: Tally | None, refused: ImportRefused | None = None) -> list[st
 
 def _store(imported: Imported, options: argparse.Namespace, out: TextIO) -> int:
     if not options.server:
-        _write([f"which server keeps it is said by --server or {URL_VARIABLE}"], sys.stderr)
+        _write([f"no server given: pass --server or set {URL_VARIABLE}"], sys.stderr)
         return 1
     name = options.name or options.file.stem
     try:

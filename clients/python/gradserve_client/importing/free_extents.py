@@ -23,19 +23,19 @@ def check_second_example(free: FreeAxes, first: Mapping[str, Any], second: Mappi
     """Raise InputError unless the shapes of the examples differ on all free axes, and nowhere else."""
     unknown = sorted(free.keys() - first.keys())
     if unknown:
-        raise InputError(f"{unknown[0]!r} is no input of the model, and has no free extents")
+        raise InputError(f"{unknown[0]!r} is not an input of the model and cannot have free extents")
     for name, example in first.items():
         one, other = np.shape(example), np.shape(second[name])
         axes = {axis % max(1, len(one)) for axis in free.get(name, ())}
         differing = {axis for axis, (a, b) in enumerate(zip(one, other, strict=False)) if a != b}
         if len(one) != len(other) or differing - axes:
             raise InputError(
-                f"the examples of {name!r} have shapes {[*one]} and {[*other]}, where {sorted(axes)} are free"
+                f"the examples of {name!r} have shapes {[*one]} and {[*other]}, but only axes {sorted(axes)} are free"
             )
         if axes - differing:
             raise InputError(
-                f"axis {min(axes - differing)} of {name!r} is free, and both examples have "
-                f"{one[min(axes - differing)]} there: a second example shows that another extent will do"
+                f"axis {min(axes - differing)} of {name!r} is free, but both examples have the extent "
+                f"{one[min(axes - differing)]} there: use another extent in the second example"
             )
 
 
@@ -52,8 +52,8 @@ def join_imports(first: Imported, second: Imported, free: FreeAxes) -> Imported:
     if len(first.graph) != len(second.graph):
         obstacles.add(
             "graph",
-            "the whole",
-            Blocked(f"it has {len(first.graph)} nodes, or with the second example {len(second.graph)}"),
+            "the whole graph",
+            Blocked(f"it has {len(first.graph)} nodes, but {len(second.graph)} with the second example"),
         )
         obstacles.raise_all("the model with free extents")
     for one, other in zip(first.graph, second.graph, strict=True):
@@ -79,7 +79,7 @@ def _functions(first: Imported, second: Imported, joined_graph: SourceGraph, obs
     """Append the functions of both imports. Free extents appear only in their shapes."""
     for one, other in zip(first.graph.functions, second.graph.functions, strict=False):
         if len(one.nodes) != len(other.nodes):
-            obstacles.add("function", repr(one.name), Blocked("it has other nodes with the second example"))
+            obstacles.add("function", repr(one.name), Blocked("it has different nodes with the second example"))
             continue
 
         def write(graph: Graph, one: Any = one, other: Any = other) -> Sequence[Node]:
@@ -104,7 +104,7 @@ def _declared(leaf: Node, axes: Collection[int]) -> dict[str, Any]:
 def _attrs(one: Node, other: Node, obstacles: Obstacles) -> dict[str, Any]:
     """Return the common attributes. One extent of `reshape` may differ: it follows from the others."""
     if one.op != other.op or one.operands != other.operands or one.attrs.keys() != other.attrs.keys():
-        obstacles.add(one.op, f"node {one.id}", Blocked(f"with the second example, there is {other.op} in its place"))
+        obstacles.add(one.op, f"node {one.id}", Blocked(f"with the second example, it is {other.op}"))
         return dict(one.attrs)
     attrs = dict(one.attrs)
     for name, value in one.attrs.items():
@@ -113,7 +113,7 @@ def _attrs(one: Node, other: Node, obstacles: Obstacles) -> dict[str, Any]:
         shape = _with_one_free(value, other.attrs[name]) if (one.op, name) == ("reshape", "shape") else None
         if shape is None:
             blocked = Blocked(
-                f"its {name} is {_describe(value)}, and with the second example {_describe(other.attrs[name])}"
+                f"its {name} is {_describe(value)}, but {_describe(other.attrs[name])} with the second example"
             )
             obstacles.add(one.op, f"node {one.id}", blocked)
         else:

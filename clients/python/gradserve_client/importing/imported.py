@@ -61,7 +61,7 @@ class Imported:
         unknown, missing = [*inputs.keys() - self.inputs.keys()], [*self.inputs.keys() - inputs.keys()]
         if unknown or missing:
             known_names = ", ".join(repr(name) for name in self.inputs) or "none"
-            problem = f"{min(unknown)!r} is none" if unknown else f"{min(missing)!r} is missing"
+            problem = f"{min(unknown)!r} is unknown" if unknown else f"{min(missing)!r} is missing"
             raise InputError(f"the inputs of this model are {known_names}: {problem}")
         input_feeds = {
             self.inputs[name]: as_array(array, self.inputs[name].attrs.get("dtype")) for name, array in inputs.items()
@@ -113,9 +113,9 @@ def _valid_names(names: Iterable[str], kind: str) -> dict[str, str]:
         if len(valid_name) > _MAX_LENGTH:
             article = "an" if kind[0] in "io" else "a"
             raise InputError(
-                f"{valid_name!r} is longer than the name of {article} {kind} may be, {_MAX_LENGTH} characters"
+                f"{valid_name!r} is too long for the name of {article} {kind}: the limit is {_MAX_LENGTH} characters"
             )
         if valid_name in originals:
-            raise InputError(f"{originals[valid_name]!r} and {name!r} would both be the {kind} {valid_name!r}")
+            raise InputError(f"{originals[valid_name]!r} and {name!r} would both become the {kind} {valid_name!r}")
         originals[valid_name] = name
     return valid

@@ -48,4 +48,4 @@ class Tally:
             if expanded:
                 names = ", ".join(f"{count} {name}" if count > 1 else name for name, count in Counter(longest).items())
                 bound = "" if len({len(each) for each in occurrences}) == 1 else "up to "
-                yield Note("op", op, expanded, f"said by {bound}{len(longest)} nodes: {names}")
+                yield Note("op", op, expanded, f"becomes {bound}{len(longest)} nodes: {names}")

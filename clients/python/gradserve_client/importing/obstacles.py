@@ -53,9 +53,9 @@ class ImportRefused(InputError):
         self.model = model
         self.tally = tally
         self.obstacles = tuple(obstacles)
-        count = "one thing" if len(self.obstacles) == 1 else f"{len(self.obstacles)} things"
+        count = "one obstacle" if len(self.obstacles) == 1 else f"{len(self.obstacles)} obstacles"
         lines = "".join(f"\n  {obstacle}" for obstacle in self.obstacles)
-        super().__init__(f"{count} of {model} cannot be imported:{lines}")
+        super().__init__(f"cannot import {model} because of {count}:{lines}")
 
     def __reduce__(self) -> tuple[type[ImportRefused], tuple[str, tuple[Obstacle, ...], Tally | None]]:
         return type(self), (self.model, self.obstacles, self.tally)

@@ -41,7 +41,7 @@ class RuleTable(Generic[R]):
     def put(self, op: str, translate: R, since: int = 1) -> None:
         """Add the rule of an op. Raises ValueError if the op has a rule."""
         if op in self._rules:
-            raise ValueError(f"{op} has a rule already")
+            raise ValueError(f"{op} already has a rule")
         self._rules[op] = Rule(op, translate, since)
 
     def find(self, op: str) -> Rule[R] | None:

@@ -34,7 +34,7 @@ def build_function(
     already has. Raises Blocked if functions are nested too deeply.
     """
     if scope.depth >= _MAX_DEPTH:
-        raise Blocked("its functions go too deep, as those of a rule do that calls what it is a rule of")
+        raise Blocked("its functions are nested too deeply, as if a rule called the function that it belongs to")
 
     def write(graph: Graph) -> Sequence[Node]:
         assert isinstance(graph, SourceGraph)

@@ -91,7 +91,7 @@ class Call:
     def static(self, i: int, name: str) -> Array:
         """Return the value of operand i, which messages call `name`. Raises Blocked if it is not a constant."""
         if not self.is_constant(i):
-            raise Blocked(f"its {name} would come from the data, which the graph is made without")
+            raise Blocked(f"its {name} would depend on the data, but must be constant")
         return self.constant_value(i)
 
     def constant(self, value: Any, dtype: Any = None) -> Node:

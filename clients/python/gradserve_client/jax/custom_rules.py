@@ -19,7 +19,7 @@ from gradserve_client.importing import Blocked
 from gradserve_client.jax.call import Call
 from gradserve_client.jax.values import Value, shape_dtype
 
-_WORKAROUND = "custom_rules='body' differentiates its body in place of its rule"
+_WORKAROUND = "use custom_rules='body' to differentiate its body instead of its rule"
 
 
 def function_key(call: Call) -> str:
@@ -59,9 +59,9 @@ def derivative_jaxpr(call: Call, passed: Sequence[int]) -> Any:
     except Exception as error:  # a user's rule can raise anything
         message = str(error).strip().splitlines()
         about = f"{type(error).__name__}: {message[0][:160]}" if message else type(error).__name__
-        raise Blocked(f"its rule cannot be expressed as one of cotangents ({about})", _WORKAROUND) from error
+        raise Blocked(f"its rule cannot be expressed as a function of cotangents ({about})", _WORKAROUND) from error
     if any(isinstance(value, jax.core.Tracer) for value in closed.consts):
-        raise Blocked("its rule reads values of the function around it", _WORKAROUND)
+        raise Blocked("its rule reads values of the enclosing function", _WORKAROUND)
     return closed
 
 

@@ -44,7 +44,9 @@ class ImportedFunction(Imported):
         for i, (tree, argument) in enumerate(zip(self.arguments, arguments, strict=True)):
             values, structure = jax.tree_util.tree_flatten(argument)
             if structure != tree.structure:
-                raise InputError(f"argument {i} has another tree than its example: {structure}, not {tree.structure}")
+                raise InputError(
+                    f"argument {i} differs in structure from its example: {structure}, not {tree.structure}"
+                )
             for name, value in zip(tree.names, values, strict=True):
                 node = leaves[name]
                 feeds[node] = as_array(_words(value), node.attrs.get("dtype"))
@@ -95,7 +97,7 @@ def normalize_argnums(argnums: int | Sequence[int], count: int) -> int | tuple[i
     positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for position in positions:
         if not -count <= position < count:
-            raise InputError(f"parameters name argument {position}, and the function was given {count}")
+            raise InputError(f"parameters name argument {position}, but the number of arguments is {count}")
     normalized = tuple(position % count for position in positions)
     if len({*normalized}) < len(normalized):
         raise InputError(f"parameters name an argument twice: {[*positions]}")

@@ -59,7 +59,7 @@ def import_function(
         return first
     second_arguments = tuple(second) if second is not None else ()
     if len(second_arguments) != len(arguments):
-        raise InputError(f"there are {len(arguments)} arguments, and the second example has {len(second_arguments)}")
+        raise InputError(f"the second example must have {len(arguments)} arguments, not {len(second_arguments)}")
     check_second_example(free, *(options.inputs(each) for each in (arguments, second_arguments)))
     joint = join_imports(first, options.run(second_arguments), free)
     assert isinstance(joint, ImportedFunction)
@@ -100,7 +100,7 @@ class _Options:
 
     def run(self, arguments: Sequence[Any]) -> ImportedFunction:
         if self.custom_rules not in {"keep", "body"}:
-            raise InputError(f"custom_rules is 'keep' or 'body', not {self.custom_rules!r}")
+            raise InputError(f"custom_rules must be 'keep' or 'body', not {self.custom_rules!r}")
         trees = self.trees(arguments)
         for tree, argument in zip(trees, arguments, strict=True):
             _leaves(tree, argument)
@@ -136,10 +136,10 @@ def _array(name: str, leaf: Any) -> Array:
         canonical = jax.dtypes.canonicalize_dtype(leaf.dtype)
         if canonical != leaf.dtype:
             raise InputError(
-                f"{name!r} is {leaf.dtype}, of which JAX makes {canonical}: set jax_enable_x64, or give {canonical}"
+                f"{name!r} is {leaf.dtype}, which JAX converts to {canonical}: set jax_enable_x64, or pass {canonical}"
             )
     if not isinstance(leaf, jax.Array | np.ndarray | np.generic | bool | int | float | complex):
-        raise InputError(f"{name!r} is {type(leaf).__name__}, and no array: bind it with functools.partial")
+        raise InputError(f"{name!r} is {type(leaf).__name__}, not an array: bind it with functools.partial")
     return np.asarray(jnp.asarray(leaf))
 
 
@@ -165,7 +165,7 @@ class _Leaves:
             self.translator.obstacles.add("input", repr(name), blocked)
         reason = unsupported(value.dtype)
         if reason is not None:
-            self.translator.obstacles.add("input", repr(name), Blocked(f"it is of {reason}"))
+            self.translator.obstacles.add("input", repr(name), Blocked(f"it holds {reason}"))
             return value.with_node(self.scope.graph.input())
         shape = [*value.node_shape]
         declared: Mapping[str, Any] = {"dtype": value.dtype.name, "shape": shape or None, "zero_d": not shape or None}

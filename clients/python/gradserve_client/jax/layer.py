@@ -62,6 +62,6 @@ def _require_dtypes(outputs: Sequence[TypedNode]) -> None:
     for output in outputs:
         if jax.dtypes.canonicalize_dtype(output.dtype) != output.dtype:
             raise InputError(
-                f"the function gives {output.dtype.name}, which JAX has where jax_enable_x64 is set: set it, or give "
-                "another dtype"
+                f"the function returns {output.dtype.name}, which JAX supports only with jax_enable_x64: set it, or "
+                "return another dtype"
             )

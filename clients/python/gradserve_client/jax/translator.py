@@ -106,7 +106,7 @@ class Translator(Context):
             place = place_of(equation)
             if place is not None:
                 return place
-        return "a place that JAX does not tell"
+        return "an unknown place"
 
     def _translate(
         self, equation: Any, operands: Sequence[Value], results: Sequence[Value], scope: Scope
@@ -123,7 +123,7 @@ class Translator(Context):
         if rule is None:
             raise Blocked("there is no rule for it")
         if op not in TAKE_COMPLEX and any(value.is_complex for value in (*operands, *results)):
-            raise Blocked("no op computes it of complex numbers", "compute with real and imaginary parts apart")
+            raise Blocked("no op computes it for complex numbers", "compute with separate real and imaginary parts")
         call = Call(op, equation.params, operands, results, scope, self, equation)
         return _as_values(rule.translate(call), results)
 
@@ -174,7 +174,7 @@ def _as_value(output: Result, result: Value) -> Value:
     if isinstance(output, Node):
         reason = unsupported(result.dtype)
         if reason is not None:
-            raise Blocked(f"it gives {reason}")
+            raise Blocked(f"it returns {reason}")
         return result.with_node(output)
     result.constant = np.asarray(output, result.dtype)
     return result

@@ -29,7 +29,7 @@ class Tree:
         names = tuple(".".join([name, *_keys(path)]) for path, _ in leaves)
         repeated = sorted({each for each in names if names.count(each) > 1})
         if repeated:
-            raise InputError(f"two leaves would be called {repeated[0]!r}: give the entries of {name!r} other keys")
+            raise InputError(f"two leaves would be named {repeated[0]!r}: give the entries of {name!r} other keys")
         return cls(structure, names)
 
     def build(self, leaves: Mapping[str, Any]) -> Any:

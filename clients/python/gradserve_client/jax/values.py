@@ -93,7 +93,7 @@ class Value:
 
 def unsupported(dtype: np.dtype[Any]) -> str | None:
     """Return a phrase for a dtype that cannot be sent, or None if it can."""
-    return None if dtype.name in DTYPES else f"{dtype.name}, which the wire lacks"
+    return None if dtype.name in DTYPES else f"{dtype.name}, an unsupported dtype"
 
 
 def require_threefry(aval: Any) -> None:
@@ -101,9 +101,9 @@ def require_threefry(aval: Any) -> None:
     if not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
         return
     if str(aval.dtype) != "key<fry>":
-        raise Blocked("its keys are not those of threefry", "use jax.random.key, whose keys are of threefry")
+        raise Blocked("its keys are not threefry keys", "use jax.random.key, which makes threefry keys")
     if not jax.config.jax_threefry_partitionable:
-        raise Blocked("it draws by the older rules of threefry", "set jax_threefry_partitionable")
+        raise Blocked("it draws with the older, non-partitionable threefry", "set jax_threefry_partitionable")
 
 
 def shape_dtype(value: Value) -> Any:

@@ -155,4 +155,4 @@ def require_same(label: str, before: Array, after: Array) -> None:
     """Raise Blocked if the dtype or shape of a value differs between a loop's iterations, or between branches."""
     if (before.dtype, before.shape) != (after.dtype, after.shape):
         types = " and ".join(f"{each.dtype}{[*each.shape]}" for each in (before, after))
-        raise Blocked(f"{label} is of two types, {types}, and a loop's is of one")
+        raise Blocked(f"{label} has two types, {types}, but must have one")

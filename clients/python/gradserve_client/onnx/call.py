@@ -118,10 +118,8 @@ class Call:
         value = self.value(i)
         if value.known is Known.DATA:
             names = " and ".join(repr(root) for root in sorted(value.roots))
-            suggestion = (
-                f"name {names} in `constants`, and the example's values become part of the graph" if names else ""
-            )
-            reason = f"its {label} would come from the data, which the graph is made without"
+            suggestion = f"list {names} in `constants` to make the example's values part of the graph" if names else ""
+            reason = f"its {label} would depend on the data, but must be constant"
             raise Blocked(reason, suggestion, sorted(value.roots))
         return np.asarray(value.example)
 

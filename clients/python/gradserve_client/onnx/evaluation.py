@@ -31,7 +31,7 @@ def evaluate_node(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[st
     budget.
     """
     try:
-        # it warns of divisions by zero, and of what is to change in NumPy
+        # the evaluator triggers NumPy warnings about divisions by zero and deprecations
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             results = _outputs(node, values, opsets, budget)
@@ -42,7 +42,7 @@ def evaluate_node(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[st
         cause = f"{type(error).__name__}: {message[0][:160]}" if message else type(error).__name__
         raise Blocked(f"ONNX's reference evaluator cannot run it ({cause})") from error
     if len(node.output) > len(results):
-        raise Blocked(f"it has {len(node.output)} outputs, and ONNX's evaluator gives {len(results)}")
+        raise Blocked(f"it has {len(node.output)} outputs, but ONNX's evaluator returns {len(results)}")
     outputs = [_as_array(results[i]) if name else None for i, name in enumerate(node.output)]
     budget.hold(held_bytes(outputs))
     return outputs
@@ -69,7 +69,7 @@ def _require_bounded(node: NodeProto) -> None:
     if node.op_type in NOT_RUN:
         raise Blocked(*UNSUPPORTED[node.op_type])
     if bodies_of(node):
-        raise Blocked("it runs a body, and the importer runs those of If, Loop and Scan alone")
+        raise Blocked("it runs a body, but the importer runs only those of If, Loop and Scan")
 
 
 def _by_reference(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int]) -> list[Any]:

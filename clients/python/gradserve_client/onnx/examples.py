@@ -34,7 +34,7 @@ def import_file(
     stated = inputs_of(model)
     unknown = sorted((shapes.keys() | examples.keys()) - {each.name for each in stated})
     if unknown:
-        raise InputError(f"{unknown[0]!r} is no input of the model")
+        raise InputError(f"{unknown[0]!r} is not an input of the model")
     generated = {
         each.name: _generate_example(each, shapes.get(each.name), rng, budget)
         for each in stated
@@ -52,11 +52,11 @@ def _generate_example(
     if shape is None:
         unset = [dim.dim_param or "?" for dim in tensor.shape.dim if not dim.HasField("dim_value")]
         if unset or not tensor.HasField("shape"):
-            problem = f"leaves {', '.join(unset)} open" if unset else "has none"
-            raise InputError(f"the shape of {stated.name!r} {problem} in the file: state it, as {stated.name}=2x3")
+            problem = f"leaves {', '.join(unset)} open" if unset else "is missing"
+            raise InputError(f"the shape of {stated.name!r} {problem} in the file: pass it, as {stated.name}=2x3")
         shape = [dim.dim_value for dim in tensor.shape.dim]
     if any(extent < 0 for extent in shape):
-        raise InputError(f"the shape of {stated.name!r} is {[*shape]}, with a negative extent")
+        raise InputError(f"the shape of {stated.name!r}, {[*shape]}, has a negative extent")
     dtype = dtype_of(stated)
     budget.locate("input", lambda: repr(stated.name))
     # random numbers are drawn in float64

@@ -21,7 +21,7 @@ from gradserve_client.tensors import REALS, Array
 
 #: example inputs, by name or in the model's order
 Inputs = Mapping[str, Any] | Sequence[Any]
-_TO_WIRE: Final = "cast it, and what is computed with it, to a dtype of the wire before exporting"
+_TO_SUPPORTED: Final = "cast it, and everything computed from it, to a supported dtype before exporting"
 
 
 def import_model(
@@ -82,10 +82,10 @@ def _by_name(model: ModelProto, inputs: Inputs) -> dict[str, Any]:
     examples = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(names, inputs, strict=False))
     expected = ", ".join(repr(name) for name in names) or "none"
     if not isinstance(inputs, Mapping) and len(inputs) != len(names):
-        raise InputError(f"the inputs of the model are {expected}: {len(names)}, and not {len(inputs)}")
+        raise InputError(f"the inputs of the model are {expected}: expected {len(names)}, got {len(inputs)}")
     unknown, missing = [*examples.keys() - {*names} - initialisers], [*{*names} - examples.keys()]
     if unknown or missing:
-        problem = f"{min(unknown)!r} is none" if unknown else f"{min(missing)!r} is missing"
+        problem = f"{min(unknown)!r} is unknown" if unknown else f"{min(missing)!r} is missing"
         raise InputError(f"the inputs of the model are {expected}: {problem}")
     return {each.name: _example(each, examples[each.name]) for each in model.graph.input if each.name in examples}
 
@@ -112,7 +112,7 @@ def _example(stated: Any, value: Any) -> Any:
     if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and dtype.kind != "f"):
         return array
     if isinstance(value, np.ndarray):
-        raise InputError(f"{stated.name!r} is {dtype} in the model, and its example {array.dtype}")
+        raise InputError(f"{stated.name!r} is {dtype} in the model, but its example is {array.dtype}")
     return array.astype(dtype)
 
 
@@ -133,7 +133,7 @@ def _imported(model: ModelProto, inputs: Mapping[str, Any], options: _Options) -
     except GradserveError:
         raise
     except Exception as error:  # whatever a file contains, callers must only have to catch the importer's errors
-        raise InputError(f"the importer fails on {budget.location}: {type(error).__name__}: {error}") from error
+        raise InputError(f"the importer failed on {budget.location}: {type(error).__name__}: {error}") from error
 
 
 def _initialisers(
@@ -141,7 +141,7 @@ def _initialisers(
 ) -> dict[str, Value]:
     """Return the values of the initialisers by name, and mark the floats that are trained."""
     if model.graph.sparse_initializer:
-        raise InputError("the model has sparse initialisers: make them dense before it is imported")
+        raise InputError("the model has sparse initialisers: make them dense before importing it")
     values = {}
     for each in model.graph.initializer:
         if each.name in inputs:
@@ -155,7 +155,7 @@ def _initialisers(
         values[each.name] = scope[each.name] = Value(each.name, array, known, trained=trained)
     unknown = sorted({*(parameters or ())} - values.keys())
     if unknown:
-        raise InputError(f"{unknown[0]!r} is no initialiser of the model")
+        raise InputError(f"{unknown[0]!r} is not an initialiser of the model")
     return values
 
 
@@ -165,7 +165,7 @@ def _inputs(
     """Create the leaves of inputs that are fed, by name. Inputs that are constants have no leaf."""
     unknown = sorted({*constants} - inputs.keys())
     if unknown:
-        raise InputError(f"{unknown[0]!r} is no input of the model, and cannot be one of its constants")
+        raise InputError(f"{unknown[0]!r} is not an input of the model and cannot be one of its constants")
     input_nodes = {}
     for name, example in inputs.items():
         if name in constants:
@@ -173,9 +173,8 @@ def _inputs(
             continue
         reason = wire_obstacle(example)
         if reason is not None:
-            obstacles.add(
-                "input", repr(name), Blocked(f"it is of {reason}", _TO_WIRE if "wire lacks" in reason else "")
-            )
+            way_round = _TO_SUPPORTED if "unsupported dtype" in reason else ""
+            obstacles.add("input", repr(name), Blocked(f"it holds {reason}", way_round))
             scope[name] = Value(name, None)
             continue
         input_nodes[name] = scope.graph.input(named(name), **_declared(example))
@@ -193,7 +192,7 @@ def _require_names(model: ModelProto) -> None:
     for node in model.graph.node:
         for name in node.input:
             if name and name not in known:
-                raise InputError(f"{node.op_type} reads {name!r}, which nothing before it gives")
+                raise InputError(f"{node.op_type} reads {name!r}, which no earlier node computes")
         known |= {*node.output}
 
 
@@ -202,7 +201,7 @@ def _outputs(model: ModelProto, scope: Scope, obstacles: Obstacles) -> dict[str,
     for each in model.graph.output:
         value = scope.find(each.name)
         if value is None:
-            raise InputError(f"nothing gives the output {each.name!r}")
+            raise InputError(f"no node computes the output {each.name!r}")
         try:
             outputs[each.name] = scope.node_of(value)
         except Blocked as blocked:

@@ -24,5 +24,5 @@ def _shared(leaf: Value) -> str:
     read = ", ".join(leaf.readers[:_NAMED]) + (", …" if len(leaf.readers) > _NAMED else "")
     return (
         f"read by {len(leaf.readers)} nodes, {read}: its gradient is the sum of theirs. An exporter may have merged "
-        "equal initialisers; where they are to be trained apart, import through torch.export"
+        "equal initialisers; to train them separately, import through torch.export"
     )

@@ -36,11 +36,11 @@ def read_model(model: Model, budget: Budget) -> ModelProto:
     except InputError:
         raise
     except (OSError, ValueError) as error:
-        raise InputError(f"this is no model of ONNX: {error}") from error
+        raise InputError(f"this is not an ONNX model: {error}") from error
     except Exception as error:  # protobuf raises several types
-        raise InputError(f"this is no model of ONNX: {type(error).__name__}: {error}") from error
+        raise InputError(f"this is not an ONNX model: {type(error).__name__}: {error}") from error
     if not parsed.graph.output:
-        raise InputError("this is no model of ONNX: it has no outputs")
+        raise InputError("this is not an ONNX model: it has no outputs")
     for tensor in tensors:
         _check(tensor, folder, budget)
     _check_opsets(parsed)
@@ -74,17 +74,17 @@ def _tensors(model: ModelProto) -> Iterator[TensorProto]:
                 # protobuf returns bytes if it cannot decode a string
                 for text in [value] if isinstance(value, str | bytes) else value:
                     if isinstance(text, bytes):
-                        raise InputError(f"this is no model of ONNX: {text!r} in it is not UTF-8")
+                        raise InputError(f"this is not an ONNX model: {text!r} in it is not UTF-8")
 
 
 def _check_opsets(model: ModelProto) -> None:
     newest = defs.onnx_opset_version()
     for domain, version in opsets_of(model).items():
         if not 0 <= version < 2**31:
-            raise InputError(f"the model states version {version} of the opset {domain or 'ai.onnx'!r}")
+            raise InputError(f"the model states the invalid version {version} of the opset {domain or 'ai.onnx'!r}")
         if not domain and version > newest:
             raise InputError(
-                f"the model is of opset {version}, and this onnx knows none beyond {newest}: install a newer one"
+                f"the model uses opset {version}, but the installed onnx supports at most {newest}: install a newer one"
             )
 
 
@@ -100,7 +100,7 @@ def _check(tensor: TensorProto, folder: Path | None, budget: Budget) -> None:
     if tensor.data_type not in helper.get_all_tensor_dtypes():
         raise InputError(f"the tensor {name} has the element type {tensor.data_type}, which ONNX does not define")
     if any(extent < 0 for extent in shape):
-        raise InputError(f"the tensor {name} has the shape {shape}, with a negative extent")
+        raise InputError(f"the shape of the tensor {name}, {shape}, has a negative extent")
     dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
     budget.hold(array_bytes(shape, dtype))
     if tensor.data_location == TensorProto.EXTERNAL:
@@ -122,7 +122,7 @@ def array_of(tensor: TensorProto) -> Array:
             f"the tensor {tensor.name!r} of shape {[*tensor.dims]} cannot be read: {type(error).__name__}: {error}"
         ) from error
     if array.shape != tuple(tensor.dims):
-        raise InputError(f"the tensor {tensor.name!r} states the shape {[*tensor.dims]}, and holds {[*array.shape]}")
+        raise InputError(f"the tensor {tensor.name!r} states the shape {[*tensor.dims]}, but holds {[*array.shape]}")
     return array
 
 
@@ -132,8 +132,8 @@ def _read_external(tensor: TensorProto, folder: Path | None, budget: Budget) -> 
     location = stated.get("location", "")
     if folder is None:
         raise InputError(
-            f"the data of the tensor {tensor.name!r} are in the file {location!r}, which is read only for a model that "
-            "is imported by its path: pass the path in place of bytes"
+            f"the data of the tensor {tensor.name!r} are in the file {location!r}, which is read only if the model "
+            "is imported by its path: pass the path instead of bytes"
         )
     path = _inside(folder, location, tensor.name)
     size = path.stat().st_size
@@ -170,5 +170,5 @@ def _inside(folder: Path, location: str, name: str) -> Path:
 
 def _parse_byte_count(stated: str, key: str, name: str) -> int:
     if not (stated.isascii() and stated.isdecimal() and len(stated) < 20):
-        raise InputError(f"the external data of the tensor {name!r} have the {key} {stated!r}, which is no position")
+        raise InputError(f"the {key} of the external data of the tensor {name!r} is not a number of bytes: {stated!r}")
     return int(stated)

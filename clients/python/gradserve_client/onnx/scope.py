@@ -65,12 +65,12 @@ class Value:
 def wire_obstacle(example: Any) -> str | None:
     """Return why an example cannot be sent as a tensor, or None if it can."""
     if not isinstance(example, np.ndarray | np.generic):
-        return "a sequence, an optional or a map, which are no tensors"
+        return "a sequence, an optional or a map, none of which is a tensor"
     if example.dtype.name in REALS:
         return None
     if example.dtype.kind in "OUS":
-        return "strings, which are no tensors of the wire"
-    return f"{example.dtype.name}, which the wire lacks"
+        return "strings, which gradserve does not support"
+    return f"{example.dtype.name}, an unsupported dtype"
 
 
 class Scope:
@@ -114,7 +114,7 @@ class Scope:
         if value.node is None:
             reason = wire_obstacle(value.example)
             if reason is not None:
-                raise Blocked(f"{value.name!r} is of {reason}")
+                raise Blocked(f"{value.name!r} holds {reason}")
             value.node = self._leaf(value) if value.trained else self.graph.constant(np.asarray(value.example))
         return value.node
 

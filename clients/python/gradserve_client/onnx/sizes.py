@@ -62,13 +62,13 @@ def _require_sound(node: NodeProto, attrs: Mapping[str, Any], operands: Sequence
     if node.op_type == "LayerNormalization":
         axis, rank = attrs.get("axis", -1), operands[0].ndim
         if not -rank <= axis < rank:
-            raise Blocked(f"its axis is {axis}, and its operand has {rank} axes")
+            raise Blocked(f"its axis is {axis}, but its operand has {rank} axes")
     elif node.op_type == "GatherND":
         batch, ranks = attrs.get("batch_dims", 0), [each.ndim for each in operands[:2]]
         if not 0 <= batch < min(ranks):
-            raise Blocked(f"its batch_dims are {batch}, and its operands have {ranks[0]} and {ranks[1]} axes")
+            raise Blocked(f"its batch_dims are {batch}, but its operands have {ranks[0]} and {ranks[1]} axes")
     elif node.op_type == "Split" and attrs.get("num_outputs", len(node.output)) != len(node.output):
-        raise Blocked(f"it states {attrs['num_outputs']} outputs, and has {len(node.output)}")
+        raise Blocked(f"its num_outputs is {attrs['num_outputs']}, but it has {len(node.output)} outputs")
 
 
 def _result_types(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int]) -> Mapping[str, TypeProto]:

@@ -85,11 +85,11 @@ class Translator:
         Raises ImportRefused if the budget is exceeded.
         """
         if self._depth == _DEPTH:
-            raise Blocked(f"bodies and functions are more than {_DEPTH} deep within one another")
+            raise Blocked(f"bodies and functions are nested more than {_DEPTH} levels deep")
         self._depth += 1
         for node in nodes:
             if self._depth == 1:
-                # within bodies and functions, messages name the node of the model around
+                # inside bodies and functions, messages name the enclosing node of the model
                 self._budget.locate(_op_of(node), partial(_place_of, node))
             self._budget.add_steps()
             self._walk_step(_Step(node, scope), scope)
@@ -147,7 +147,7 @@ class Translator:
             raise Blocked("ONNX has no such op in this opset")
         if schema.since_version < rule.since:
             raise Blocked(
-                f"it is that of opset {schema.since_version}, which is another op than that of opset {rule.since}",
+                f"it is defined by opset {schema.since_version}, differently from opset {rule.since}",
                 f"convert the model to opset {rule.since} or newer with onnx.version_converter",
             )
         step.require_attributes(schema)
@@ -155,7 +155,7 @@ class Translator:
         for result in results:
             reason = None if result is None else wire_obstacle(result)
             if reason is not None:
-                raise Blocked(f"it gives {reason}")
+                raise Blocked(f"it returns {reason}")
         attrs = {
             name: helper.get_attribute_value(each.default_value)
             for name, each in schema.attributes.items()
@@ -173,7 +173,7 @@ class Translator:
         function = self._body(step)
         if function is None:
             step.require_examples()
-            raise Blocked("there is no rule for it, and ONNX defines it by no others")
+            raise Blocked("there is no rule for it, and ONNX does not define it in terms of other ops")
         if self._is_own(step.node) and _key(step.node) in self._calling:
             raise Blocked("it is a function that calls itself")
         step.require_examples()
@@ -191,7 +191,7 @@ class Translator:
         inner = self.fork(_key(step.node))
         inner.walk(substituted(function.node, attributes_for(step.node, function, schema)), inside)
         if inner.narrowed:
-            self.remarks.append(Note("op", step.op, 1, f"{step.place} computes in float32 within, as ONNX defines it"))
+            self.remarks.append(Note("op", step.op, 1, f"{step.place} computes in float32, as ONNX defines it"))
         for obstacle in inner.obstacles:
             within = Blocked(f"within it, {obstacle.op}: {obstacle.reason}", obstacle.way_round, obstacle.reads)
             self.obstacles.add(step.op, step.place, within)
@@ -213,7 +213,7 @@ def _op_of(node: NodeProto) -> str:
 
 def _place_of(node: NodeProto) -> str:
     """Return the name of a node, or that of its first result if it has none."""
-    return repr(node.name) if node.name or not node.output else f"the node that gives {node.output[0]!r}"
+    return repr(node.name) if node.name or not node.output else f"the node that computes {node.output[0]!r}"
 
 
 def _ops_since(graph: SourceGraph, before: int) -> list[str]:
@@ -276,9 +276,9 @@ class _Step:
         stated = {each.name: each.type for each in self.node.attribute}
         for name, kind in stated.items():
             if name not in schema.attributes:
-                raise Blocked(f"it has an attribute {name!r}, which its op lacks")
+                raise Blocked(f"it has an attribute {name!r}, which its op does not define")
             if kind != schema.attributes[name].type.value:
-                raise Blocked(f"its attribute {name!r} is of another type than that of its op")
+                raise Blocked(f"its attribute {name!r} has another type than its op defines")
         for name, attribute in schema.attributes.items():
             if attribute.required and name not in stated:
                 raise Blocked(f"it lacks the attribute {name!r}")

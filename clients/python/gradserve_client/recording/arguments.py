@@ -90,7 +90,7 @@ class Arguments:
 
     def _add(self, key: int | str, name: str, value: Any, *, is_static: bool) -> None:
         if is_static and not isinstance(value, Hashable):
-            raise InputError(f"{name} is static, and {type(value).__name__} cannot be compared by a key")
+            raise InputError(f"{name} is static, but {type(value).__name__} is not hashable")
         leaves, structure = ([], Structure(static=value)) if is_static else flatten(value, self._library.is_array)
         start = len(self.library_arrays)
         for leaf in leaves:
@@ -126,7 +126,7 @@ class Arguments:
             if selector in (argument.key, argument.name):
                 return Selection(tuple(range(argument.start, argument.stop)), argument.structure)
         known_names = ", ".join(argument.name for argument in self.arguments)
-        raise InputError(f"there is no argument {selector!r} among {known_names or 'none'}")
+        raise InputError(f"there is no argument {selector!r}; the arguments are {known_names or 'none'}")
 
 
 def names_of(function: Callable[..., Any]) -> list[str]:

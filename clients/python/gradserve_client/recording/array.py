@@ -40,7 +40,7 @@ def _in_place(function: Callable[[Any, Any], Traced]) -> Callable[[RecordedArray
         result = function(array, other)
         if (result.shape, result.dtype) != (array.shape, array.dtype):
             raise RecordingError(
-                f"{function.__name__} ({users_line()}): in place, {array.type_name} cannot become {result.type_name}"
+                f"{function.__name__} ({users_line()}): {array.type_name} cannot become {result.type_name} in place"
             )
         array.become(result)
         return array
@@ -57,7 +57,7 @@ def namespace_hint(name: str) -> str:
     """Return what to write instead of a method or a NumPy function."""
     if name in namespace.__all__:
         return f"write xp.{name}(x), with xp = x.__array_namespace__()"
-    return "take the functions of x.__array_namespace__()"
+    return "use the functions of x.__array_namespace__()"
 
 
 _getitem, _setitem = locates_errors(getitem), locates_errors(setitem)
@@ -77,7 +77,7 @@ class RecordedArray(Traced):
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         if api_version is not None and api_version not in VERSIONS:
-            raise RecordingError(f"there is no version {api_version} of the standard here, but {', '.join(VERSIONS)}")
+            raise RecordingError(f"unsupported version {api_version} of the standard; supported: {', '.join(VERSIONS)}")
         return namespace
 
     @property
@@ -88,7 +88,7 @@ class RecordedArray(Traced):
     def to_device(self, device: object, /, *, stream: object = None) -> Self:
         """Return self, since there is only one device. Raises RecordingError for any other device."""
         if device != DEVICE:
-            raise RecordingError(f"to_device ({users_line()}): there is one device here, {DEVICE!r}")
+            raise RecordingError(f"to_device ({users_line()}): the only device is {DEVICE!r}")
         return self
 
     @property
@@ -96,7 +96,7 @@ class RecordedArray(Traced):
         """The transpose of a matrix. Raises RecordingError unless the array has two axes."""
         if self.ndim != 2:
             raise RecordingError(
-                f"T ({users_line()}): is of matrices, and {self.type_name} has {self.ndim} axes: write mT"
+                f"T ({users_line()}): expected a matrix, but {self.type_name} has {self.ndim} axes: use mT"
             )
         return permute_dims(self, (1, 0))
 
@@ -131,7 +131,7 @@ class RecordedArray(Traced):
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu":
-            raise TypeError(f"{self.type_name} is no whole number")
+            raise TypeError(f"{self.type_name} is not an integer")
         return int(self.recorder.value(self, "int"))
 
     def __complex__(self) -> complex:
@@ -143,20 +143,18 @@ class RecordedArray(Traced):
     def _real(self, reader: str) -> float | int | bool:
         """Read the only element. Raises RecordingError for a complex dtype, which `reader` cannot return."""
         if self.dtype.kind == "c":
-            raise RecordingError(
-                f"{reader} ({users_line()}): {self.type_name} has two parts: look at complex(x), or abs(x)"
-            )
+            raise RecordingError(f"{reader} ({users_line()}): {self.type_name} is complex: use complex(x) or abs(x)")
         return self.recorder.value(self, reader)
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         raise RecordingError(
-            f"a recorded array ({users_line()}) has no elements for NumPy yet: take the functions of "
-            "x.__array_namespace__() in place of NumPy's"
+            f"NumPy cannot read a recorded array ({users_line()}), which has no values yet: use the functions of "
+            "x.__array_namespace__() instead of NumPy's"
         )
 
     def __array_function__(self, function: Callable[..., Any], *args: object) -> NoReturn:
         name = function.__name__
-        raise RecordingError(f"numpy.{name} ({users_line()}): takes no recorded arrays; {namespace_hint(name)}")
+        raise RecordingError(f"numpy.{name} ({users_line()}): does not accept recorded arrays; {namespace_hint(name)}")
 
     def __dlpack__(self, **kwargs: object) -> NoReturn:
         self.__array__()

@@ -99,7 +99,7 @@ class FunctionCall:
         for position in self._wrt.positions:
             if self._example_types[position].dtype.kind not in FLOATING:
                 description = f"{self._arguments.names[position]} is {self._example_types[position].dtype.name}"
-                raise InputError(f"derivatives are by floats and complex numbers, and {description}")
+                raise InputError(f"derivatives are with respect to floats or complex numbers, but {description}")
 
     @property
     def library_arrays(self) -> list[Any]:
@@ -110,7 +110,7 @@ class FunctionCall:
         if position not in self._mapped:
             return leaf_type
         if not leaf_type.shape:
-            raise InputError(f"{self._arguments.names[position]} is mapped, and has no axis of examples")
+            raise InputError(f"{self._arguments.names[position]} is mapped, but has no axis of examples")
         return LeafType(leaf_type.dtype, leaf_type.shape[1:])
 
     def types(self, recorded: Recorded) -> dict[Node | str | int, LeafType]:
@@ -173,7 +173,7 @@ class FunctionCall:
             args, kwargs = self._arguments.replace_arrays(leaves)
             result_leaves, structure = flatten(self._source.function(*args, **kwargs), is_array)
             if not result_leaves:
-                raise InputError("the function gives back no array: there is nothing to compute")
+                raise InputError("the function returns no array, so there is nothing to compute")
             arrays = [lift(each.value) for each in result_leaves]
         outputs = [TypedNode(array.node, array.shape, array.dtype) for array in arrays]
         registered = Registered(recorder.graph, requests.registration(recorder.graph, "", None))
@@ -194,7 +194,7 @@ class FunctionCall:
 
     def _first_example(self, client: Client, position: int, array: Feed) -> Array | Resident:
         if isinstance(array, LeafType):
-            raise RecordingError(f"a look at a value ({users_line()}): the arguments have no values yet, only types")
+            raise RecordingError(f"a value is read ({users_line()}), but the arguments have no values yet, only types")
         if position not in self._mapped:
             return array
         full_array = client.get(array).array if isinstance(array, Resident) else array

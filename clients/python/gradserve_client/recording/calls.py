@@ -262,12 +262,12 @@ def _check_real(recorded: Recorded) -> None:
     leaf_dtypes = [np.dtype(leaf.attrs["dtype"]) for leaf in recorded.leaves]
     for verb, dtype in [
         *(("takes", dtype) for dtype in leaf_dtypes),
-        *(("gives", each.dtype) for each in recorded.outputs),
+        *(("returns", each.dtype) for each in recorded.outputs),
     ]:
         if dtype.kind == "c":
             raise InputError(
-                f"bridges pass no complex numbers, and this function {verb} {dtype.name}: pass real and imaginary part "
-                "as two arrays"
+                f"bridges do not support complex numbers, but this function {verb} {dtype.name}: use two arrays "
+                "for the real and the imaginary part"
             )
 
 

@@ -134,7 +134,7 @@ def _number(value: Number) -> float:
         return require_ordered(value).recorder.value(value, "a bound")
     number: Scalar = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, complex):
-        raise InputError(f"bounds are real numbers, and {number} is complex")
+        raise InputError(f"bounds must be real numbers, but {number} is complex")
     return number
 
 
@@ -166,7 +166,7 @@ def eye(
 
 def _triangle(op: Literal["tril", "triu"], x: Traced, k: int) -> Traced:
     if x.ndim < 2:
-        raise InputError(f"matrices have two axes, and {x.type_name} has {x.ndim}")
+        raise InputError(f"matrices need at least two axes, but {x.type_name} has {x.ndim}")
     return emit(op, [x], x.shape, x.dtype, offset=k)
 
 
@@ -189,7 +189,7 @@ def meshgrid(*arrays: Traced, indexing: Literal["xy", "ij"] = "xy") -> list[Trac
     With `indexing="xy"` the first two axes are swapped: the shape is (n₂, n₁, n₃, …).
     """
     if any(array.ndim != 1 for array in arrays):
-        raise InputError(f"coordinates have one axis: {', '.join(array.type_name for array in arrays)}")
+        raise InputError(f"coordinates must have one axis, got {', '.join(array.type_name for array in arrays)}")
     order = [*range(len(arrays))]
     if indexing == "xy" and len(order) > 1:
         order[:2] = [1, 0]

@@ -88,9 +88,7 @@ def svd(x: Traced, /, *, full_matrices: bool = True, degenerate: Degenerate | No
     x = as_matrices(x)
     *batch, m, n = x.shape
     if full_matrices and m != n:
-        raise InputError(
-            f"the op gives thin ones, and of {x.type_name} full matrices are others: write full_matrices=False"
-        )
+        raise InputError(f"the op computes thin factors only, but {x.type_name} is not square: use full_matrices=False")
     k = np.minimum(m, n).item()
     results = [((*batch, m, k), x.dtype), ((*batch, k), real_dtype(x.dtype)), ((*batch, k, n), x.dtype)]
     return SVDResult(*_emit_several("svd", x, results, degenerate=degenerate))
@@ -115,9 +113,9 @@ def qr(x: Traced, /, *, mode: Literal["reduced", "complete", "r"] = "reduced") -
     x = as_matrices(x)
     *batch, m, n = x.shape
     if mode not in ("reduced", "complete", "r"):
-        raise InputError(f"mode is reduced, complete or r, and not {mode!r}")
+        raise InputError(f"mode must be reduced, complete or r, not {mode!r}")
     if mode == "complete" and m > n:
-        raise InputError(f'the op gives as many columns as {x.type_name} has, and not all: write mode="reduced"')
+        raise InputError(f'the op computes only as many columns as {x.type_name} has: use mode="reduced"')
     k = np.minimum(m, n).item()
     result = QRResult(*_emit_several("qr", x, [((*batch, m, k), x.dtype), ((*batch, k, n), x.dtype)]))
     return result.R if mode == "r" else result
@@ -136,7 +134,7 @@ def pinv(x: Traced, /, *, rtol: float | None = None) -> Traced:
 def _threshold(name: str, value: object) -> float | None:
     """Return a relative threshold as an attribute. Raises InputError unless it is one known number."""
     if isinstance(value, Traced) or np.ndim(value):  # type: ignore[arg-type] # anything has dimensions
-        raise InputError(f"{name} is one number here, which the graph states")
+        raise InputError(f"{name} must be one number, which is an attribute of the graph")
     return None if value is None else float(value)  # type: ignore[arg-type] # a number, or Python says so
 
 
@@ -151,7 +149,7 @@ def lstsq(a: Traced, b: Operand, /, *, rcond: float | None = None) -> LstsqResul
     x, y = promote(a, b, floating=True)
     if x.ndim != 2 or y.ndim not in (1, 2) or y.shape[0] != x.shape[0]:
         raise InputError(
-            f"a matrix and as many right sides as it has rows are needed, and not {x.type_name} and {y.type_name}"
+            f"expected a matrix and a right-hand side with as many rows, got {x.type_name} and {y.type_name}"
         )
     m, n = x.shape
     threshold = _threshold("rcond", rcond)
@@ -198,7 +196,5 @@ def symmetric_function(x: Traced, function: Literal["sqrt", "rsqrt", "log", "exp
     """
     x = as_square_matrices(x)
     if x.dtype.kind == "c":
-        raise InputError(
-            f"functions are of symmetric matrices of floats, and not of {x.type_name}: write (v * f(w)) @ conj(v.mT)"
-        )
+        raise InputError(f"expected symmetric matrices of floats, got {x.type_name}: write (v * f(w)) @ conj(v.mT)")
     return emit("symmetric_function", [x], x.shape, x.dtype, function=function)

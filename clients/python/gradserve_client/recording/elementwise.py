@@ -53,7 +53,7 @@ def _floating(name: str, op: str | None = None, *, instead: str | None = None) -
 
 def _check_real(x: Traced, instead: str) -> None:
     if x.dtype.kind == "c":
-        raise InputError(f"no op has this of complex numbers, as {x.type_name} is: {instead}")
+        raise InputError(f"no op computes this for complex numbers, but {x.type_name} is complex: {instead}")
 
 
 def _numeric(name: str, op: str | None = None, *, orders: bool = False) -> Unary:
@@ -70,7 +70,7 @@ def _numeric(name: str, op: str | None = None, *, orders: bool = False) -> Unary
 def _numbers(x: Operand) -> Traced:
     x = lift(x)
     if x.dtype == BOOL:
-        raise InputError("this is of numbers, and bool is none: astype() makes some of it")
+        raise InputError("expected numbers, got bool: convert it with astype()")
     return x
 
 
@@ -98,7 +98,7 @@ def _arithmetic(
         x, y = promote(x1, x2, floating=floating)
         _numbers(require_ordered(x) if orders else x)
         if op == "pow":
-            _check_real(x, "its exponents are real numbers of Python's; write exp(y * log(x))")
+            _check_real(x, "exponents must be real Python numbers; write exp(y * log(x))")
         return emit(op, [x, y], broadcast_shape(x, y), x.dtype)
 
     return _named(function, name, op)
@@ -133,10 +133,10 @@ ceil = _numeric("ceil", orders=True)
 cos = _floating("cos")
 cosh = _floating("cosh")
 exp = _floating("exp")
-expm1 = _floating("expm1", instead="write exp(x) - 1, where rounding allows")
+expm1 = _floating("expm1", instead="write exp(x) - 1, if rounding allows")
 floor = _numeric("floor", orders=True)
 log = _floating("log")
-log1p = _floating("log1p", instead="write log(1 + x), where rounding allows")
+log1p = _floating("log1p", instead="write log(1 + x), if rounding allows")
 negative = _numeric("negative", "neg")
 reciprocal = _floating("reciprocal")
 round = _numeric("round", orders=True)
@@ -335,7 +335,7 @@ def _logical(name: str, op: str) -> Binary:
 def _truth(x: Operand) -> Traced:
     x = lift(x)
     if x.dtype != BOOL:
-        raise InputError(f"this is of bool, and not of {x.dtype.name}: compare it with 0")
+        raise InputError(f"expected bool, got {x.dtype.name}: compare it with 0")
     return x
 
 
@@ -356,8 +356,8 @@ def _bitwise(name: str, logical: Callable[..., Traced]) -> Callable[..., Traced]
         dtype = common_dtype(*arrays)
         if dtype != BOOL:
             raise InputError(
-                f"no op works on the bits of {dtype.name}: of bool this is {logical.__name__}; of whole numbers, write "
-                "sums and products of powers of 2"
+                f"no op works on the bits of {dtype.name}: for bool, use {logical.__name__}; for integers, write sums "
+                "and products of powers of 2"
             )
         return logical(*arrays)
 

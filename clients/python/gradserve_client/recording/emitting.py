@@ -29,12 +29,12 @@ def constant(value: object, dtype: DType | None = None) -> Traced:
     """Append a constant. Raises InputError for a value that is not an array, and for an unsupported dtype."""
     try:
         if dtype is not None and dtype.kind != "c" and np.asarray(value).dtype.kind == "c":
-            raise ValueError(f"complex numbers have two parts, of which {dtype.name} holds one")
+            raise ValueError(f"{dtype.name} cannot hold complex numbers")
         array = np.asarray(value, dtype)
     except (ValueError, TypeError, OverflowError) as error:
-        raise InputError(f"this is no array: {error}") from None
+        raise InputError(f"cannot convert the value to an array: {error}") from None
     if array.dtype.kind == "O":
-        raise InputError(f"{type(value).__name__} is no array of numbers")
+        raise InputError(f"{type(value).__name__} is not an array of numbers")
     dtype_of(array.dtype)
     return current().constant(as_array(array))
 
@@ -52,9 +52,9 @@ def dtype_of(dtype: object) -> DType:
     try:
         result: DType = np.dtype(dtype)  # type: ignore[call-overload] # whatever it is, NumPy says
     except TypeError as error:
-        raise InputError(f"not a dtype: {error}") from None
+        raise InputError(f"invalid dtype: {error}") from None
     if result.name not in DTYPES:
-        raise InputError(f"there are no arrays of {result.name}: the dtypes are {', '.join(DTYPES)}")
+        raise InputError(f"unsupported dtype {result.name}; supported: {', '.join(DTYPES)}")
     return result
 
 
@@ -89,7 +89,7 @@ def lift(value: object, dtype: DType | None = None) -> Traced:
 def cast(x: Traced, dtype: DType) -> Traced:
     """Cast to another dtype. Raises InputError for a cast from complex to real."""
     if x.dtype.kind == "c" != dtype.kind:
-        raise InputError(f"{x.type_name} has two parts, of which {dtype.name} holds one: take real(), imag() or abs()")
+        raise InputError(f"{x.type_name} is complex, and {dtype.name} is not: use real(), imag() or abs()")
     return x if x.dtype == dtype else emit("cast", [x], x.shape, dtype, dtype=dtype)
 
 
@@ -115,9 +115,7 @@ def complex_dtype(dtype: DType) -> DType:
 def require_ordered(x: Traced) -> Traced:
     """Return the array. Raises InputError for complex numbers, which have no order."""
     if x.dtype.kind == "c":
-        raise InputError(
-            f"complex numbers have no order, and this is of {x.type_name}: take it of real(), imag() or abs()"
-        )
+        raise InputError(f"complex numbers have no order, but {x.type_name} is complex: use real(), imag() or abs()")
     return x
 
 
@@ -137,8 +135,8 @@ def normalize_axes(axis: int | Sequence[int] | None, ndim: int) -> list[int]:
     raw_axes = [axis] if isinstance(axis, int) else [*axis]
     for each in raw_axes:
         if not -ndim <= each < ndim:
-            raise InputError(f"there is no axis {each} in an array of {ndim}")
+            raise InputError(f"axis {each} is out of range for an array of rank {ndim}")
     axes = [int(each) % ndim for each in raw_axes]
     if len({*axes}) < len(axes):
-        raise InputError(f"{raw_axes} names an axis twice")
+        raise InputError(f"{raw_axes} contains an axis twice")
     return axes

@@ -57,11 +57,11 @@ def _transform(op: str, x: Traced, sizes: Sizes, axes: Sequence[int] | None, nor
         axes = range(-len(sizes), 0)
     along = normalize_axes(axes, x.ndim)
     if not along:
-        raise InputError(f"a transform is over an axis, and {x.type_name} has none to go over")
+        raise InputError(f"a transform needs at least one axis, but there is none for {x.type_name}")
     if sizes is not None and len(sizes) != len(along):
-        raise InputError(f"{len(sizes)} sizes are not for the {len(along)} axes of the transform")
+        raise InputError(f"{len(sizes)} sizes do not match the {len(along)} axes of the transform")
     if norm not in (None, *_INVERSE_NORM):
-        raise InputError(f"norm is backward, ortho or forward, and not {norm!r}")
+        raise InputError(f"norm must be backward, ortho or forward, not {norm!r}")
     points = _point_counts(op, x, along, sizes)
     shape = [*x.shape]
     for axis, size in zip(along, points, strict=True):
@@ -81,16 +81,16 @@ def _point_counts(op: str, x: Traced, axes: Sequence[int], sizes: Sizes) -> list
         for extent, requested in zip(extents, sizes or extents, strict=True)
     ]
     if min(points) < 1:
-        raise InputError(
-            f"a transform is of points, and of {x.type_name} there would be {points} on the axes {[*axes]}"
-        )
+        raise InputError(f"a transform needs points, but {x.type_name} would have {points} on the axes {[*axes]}")
     return points
 
 
 def _dtype(op: str, x: Traced) -> DType:
     """Return the dtype of the result, as in NumPy. Raises InputError for `rfft` of complex numbers."""
     if op == "rfft" and x.dtype.kind == "c":
-        raise InputError(f"half of a spectrum says all of a real array, and {x.type_name} is complex: take fft or fftn")
+        raise InputError(
+            f"half a spectrum is enough only for real arrays, but {x.type_name} is complex: use fft or fftn"
+        )
     if op != "irfft":
         return complex_dtype(x.dtype)
     return x.dtype if x.dtype.name == "float16" else real_dtype(complex_dtype(x.dtype))

@@ -156,13 +156,13 @@ def function(
     Raises InputError for an unknown `values`, and for guarded values with an AsyncClient.
     """
     if values not in ("never", "guarded"):
-        raise InputError(f'values is "never" or "guarded", and not {values!r}')
+        raise InputError(f'values must be "never" or "guarded", not {values!r}')
     if f is None:
         return functools.partial(function, client=client, values=values, static=static)
     if not isinstance(client, AsyncClient):
         return Function(f, client, values, static)
     if values == "guarded":
         raise InputError(
-            "a look at a value cannot be awaited while the function runs: take a Client for guarded values"
+            "a value that is read cannot be awaited while the function runs: use a Client for guarded values"
         )
     return AsyncFunction(f, client, static)

@@ -24,8 +24,8 @@ from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.searching import normalize_indices, take
 from gradserve_client.tensors import Array
 
-_UNKNOWN: Final = "how many elements a mask chooses is known only when the graph runs"
-_MASK: Final = f"{_UNKNOWN}: choose with where(), or state how many with compress(mask, x, k)"
+_UNKNOWN: Final = "the number of elements that a mask selects is known only when the graph runs"
+_MASK: Final = f"{_UNKNOWN}: choose with where(), or pass the number with compress(mask, x, k)"
 
 
 class AxisSlice(NamedTuple):
@@ -63,10 +63,10 @@ def _parts(x: Traced, key: Any) -> list[Any]:
     parts = [expanded for part in parts for expanded in (_positions(part) if _is_mask(part) else [part])]
     indexed = sum(part is not None and part is not Ellipsis for part in parts)
     if indexed > x.ndim:
-        raise IndexError(f"{x.type_name} has {x.ndim} axes, and {indexed} are indexed")
+        raise IndexError(f"{x.type_name} has {x.ndim} axes, but {indexed} are indexed")
     ellipses = [i for i, part in enumerate(parts) if part is Ellipsis]
     if len(ellipses) > 1:
-        raise InputError("an index has one Ellipsis only")
+        raise InputError("an index can contain only one Ellipsis")
     position = ellipses[0] if ellipses else len(parts)
     return parts[:position] + [slice(None)] * (x.ndim - indexed) + parts[position + 1 :]
 
@@ -78,7 +78,7 @@ def _part(part: Any) -> Any:
         return int(part)
     if isinstance(part, list | np.ndarray | bool | np.bool_):
         return constant(part if np.size(part) else np.asarray(part, np.int64))
-    raise InputError(f"{type(part).__name__} is nothing that an array is indexed by")
+    raise InputError(f"{type(part).__name__} is not a valid index")
 
 
 def _is_mask(part: Any) -> bool:
@@ -134,7 +134,7 @@ def _axis_slices(x: Traced, parts: list[Any]) -> list[AxisSlice]:
 def _axis_slice(part: Any, extent: int) -> AxisSlice:
     if isinstance(part, int):
         if not -extent <= part < extent:
-            raise IndexError(f"there is no position {part} on an axis of {extent}")
+            raise IndexError(f"position {part} is out of range for an axis of extent {extent}")
         return AxisSlice(part % extent, part % extent + 1, 1, reversed=False, keeps_axis=False)
     positions = range(*part.indices(extent))
     if not positions:
@@ -228,7 +228,7 @@ def _without_extra_axes(value_array: Traced, ndim: int) -> Traced:
 
 def _masked(x: Traced, mask: Traced, value_array: Traced) -> Traced:
     if mask.shape != x.shape[: mask.ndim]:
-        raise InputError(f"a mask {mask.type_name} does not fit {x.type_name}")
+        raise InputError(f"the mask {mask.type_name} does not match {x.type_name}")
     if value_array.ndim > x.ndim - mask.ndim:
         raise InputError(f"{_UNKNOWN}: choose with where(), or assign one element")
     return where(reshape(mask, mask.shape + (1,) * (x.ndim - mask.ndim)), value_array, x)
@@ -255,16 +255,14 @@ def _at_positions(x: Traced, parts: list[Any], value_array: Traced) -> Traced:
     Raises InputError for new axes in the key.
     """
     if any(part is None for part in parts):
-        raise InputError(
-            "new axes and positions that are known only when the graph runs cannot be assigned to together"
-        )
+        raise InputError("an assignment cannot combine new axes with positions that are known only when the graph runs")
     axes = [i for i, part in enumerate(parts) if isinstance(part, Traced | int)]
     slices = [slice(None) if i in axes else part for i, part in enumerate(parts)]
     selected = _basic(x, slices)
     indices = [lift(parts[i]) for i in axes]
     for index in indices:
         if index.dtype.kind not in "iu":
-            raise InputError(f"positions are whole numbers, and these are {index.type_name}")
+            raise InputError(f"positions must be integers, got {index.type_name}")
     indices_int64 = [cast(index, DEFAULT_INT) for index in indices]
     shape = _shape_at(selected, axes, indices)
     update = broadcast_to(_without_extra_axes(value_array, len(shape)), shape)

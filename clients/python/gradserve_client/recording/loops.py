@@ -42,7 +42,9 @@ def scan(
     steps = _count_steps("scan", sequences, length)
     body = Body(f, carry.tree_type, _entry_type(sequences))
     if not isinstance(body.result, tuple) or len(body.result) != 2:
-        raise _error("scan", "its function gives back the next carry, and what is stacked: None for nothing")
+        raise _error(
+            "scan", "its function must return the next carry and the values to stack, or None to stack nothing"
+        )
     next_carry, ys = body.arrays(body.result[0], carry.arrays), body.arrays(body.result[1])
     _check_carry("scan", carry, next_carry)
     results = run(
@@ -93,7 +95,7 @@ def while_loop(
     )
     if condition.types != [LeafType(BOOL, ())]:
         received = ", ".join(array.type_name for array in condition.arrays) or "no array"
-        raise _error("while_loop", f"its condition gives back one bool, and not {received}")
+        raise _error("while_loop", f"its condition must return one bool, not {received}")
     _check_carry("while_loop", carry, next_carry)
     bodies = {"condition": (condition_body, condition.arrays), "body": (step_body, next_carry.arrays)}
     return _early_ending_loop("while", bodies, carry, max_steps=max_steps)
@@ -111,7 +113,7 @@ def fixed_point(
     x = flatten_arrays(init)
     for path, array in zip(x.paths, x.arrays, strict=True):
         if array.dtype.kind != "f":
-            raise _error("fixed_point", f"x{path} is {array.type_name}: a point is of floats")
+            raise _error("fixed_point", f"x{path} must be of floats, not {array.type_name}")
     step_body = Body(body, x.tree_type)
     next_x = step_body.arrays(step_body.result, x.arrays)
     _check_carry("fixed_point", x, next_x)
@@ -128,7 +130,7 @@ def cond(pred: Any, then: Callable[..., Tree], otherwise: Callable[..., Tree], *
     """
     predicate = lift(pred)
     if type_of(predicate) != LeafType(BOOL, ()):
-        raise _error("cond", f"chooses by one bool, and not by {predicate.type_name}")
+        raise _error("cond", f"the predicate must be one bool, not {predicate.type_name}")
     operand_trees = [flatten_arrays(operand) for operand in operands]
     then_body, otherwise_body = (
         Body(each, *(operand.tree_type for operand in operand_trees)) for each in (then, otherwise)
@@ -139,7 +141,7 @@ def cond(pred: Any, then: Callable[..., Tree], otherwise: Callable[..., Tree], *
         "cond",
         then_result,
         otherwise_result,
-        "one function gives back {}, and the other {}: both give back the same types",
+        "one function returns {}, but the other {}: both must return the same types",
     )
     bodies = {"then": (then_body, then_result.arrays), "otherwise": (otherwise_body, otherwise_result.arrays)}
     arrays = [array for operand in operand_trees for array in operand.arrays]
@@ -183,7 +185,7 @@ def _derivative(
     if body.consts or derivative.consts:
         captured = [*body.consts, *derivative.consts][0].type_name
         raise _error(
-            "call", f"with a derivative of its own, a function reads what it is given, and {captured} it is not"
+            "call", f"a function with its own derivative can read only its operands, but {captured} is not one of them"
         )
     floats = [array for array in operand_tree.arrays if array.dtype.kind in FLOATING]
     outputs = derivative.arrays(derivative.result, floats)
@@ -192,7 +194,7 @@ def _derivative(
             ", ".join(array.type_name for array in arrays) or "nothing" for arrays in (floats, outputs.arrays)
         )
         raise _error(
-            "call", f"its derivative gives back a cotangent for each float operand, {expected}, and not {received}"
+            "call", f"its derivative must return a cotangent for each float operand, {expected}, not {received}"
         )
     return derivative, outputs.arrays
 
@@ -218,18 +220,22 @@ def _count_steps(op: str, sequences: ArrayTree, length: int | None) -> int:
     """Return the number of steps. Raises RecordingError if sequences and `length` disagree, or if there are neither."""
     for path, array in zip(sequences.paths, sequences.arrays, strict=True):
         if not array.ndim:
-            raise _error(op, f"xs{path} is {array.type_name}, and has no axis to go along")
+            raise _error(op, f"xs{path} is {array.type_name}, which has no axis to iterate over")
     extents = {array.shape[0] for array in sequences.arrays} | ({length} if length is not None else set())
     if len(extents) > 1:
         counts = ", ".join(str(extent) for extent in sorted(extents))
-        raise _error(op, f"xs and length disagree on the steps: {counts}")
+        raise _error(op, f"xs and length disagree on the number of steps: {counts}")
     if not extents:
-        raise _error(op, "without xs, the length says how many steps there are" if op == "scan" else "xs has no array")
+        raise _error(
+            op, "pass length, the number of steps, if there are no xs" if op == "scan" else "xs contains no array"
+        )
     return int(extents.pop())
 
 
 def _check_carry(op: str, before: ArrayTree, after: ArrayTree) -> None:
-    _check_same_types(op, before, after, "the carry begins as {}, and becomes {}: it keeps dtype, shape and structure")
+    _check_same_types(
+        op, before, after, "the carry begins as {}, but becomes {}: it must keep dtype, shape and structure"
+    )
 
 
 def _check_same_types(op: str, one: ArrayTree, other: ArrayTree, sentence: str) -> None:

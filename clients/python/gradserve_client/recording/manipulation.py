@@ -58,7 +58,7 @@ def reshape(x: Traced, /, shape: int | Sequence[int], *, copy: bool | None = Non
     if target.count(-1) == 1 and known and x.size % known == 0:
         target = tuple(x.size // known if extent == -1 else extent for extent in target)
     if math.prod(target) != x.size or any(extent < 0 for extent in target):
-        raise InputError(f"{x.type_name} has {x.size} elements, which {list(target)} does not hold")
+        raise InputError(f"cannot reshape {x.type_name}, which has {x.size} elements, to {list(target)}")
     return x if target == x.shape else emit("reshape", [x], target, x.dtype, shape=target)
 
 
@@ -123,7 +123,9 @@ def squeeze(x: Traced, /, axis: int | tuple[int, ...]) -> Traced:
     """Remove axes of extent 1."""
     removed = normalize_axes(axis, x.ndim)
     if any(x.shape[i] != 1 for i in removed):
-        raise InputError(f"only axes of extent 1 can be dropped, and {x.type_name} has others among {removed}")
+        raise InputError(
+            f"only axes of extent 1 can be removed, but some of the axes {removed} of {x.type_name} are longer"
+        )
     return reshape(x, tuple(extent for i, extent in enumerate(x.shape) if i not in removed))
 
 
@@ -132,7 +134,7 @@ def permute_dims(x: Traced, /, axes: tuple[int, ...]) -> Traced:
     """Reorder the axes."""
     order = normalize_axes(axes, x.ndim)
     if len(order) != x.ndim:
-        raise InputError(f"an order of the {x.ndim} axes of {x.type_name} is needed, and {list(axes)} is none")
+        raise InputError(f"{list(axes)} is not a permutation of the {x.ndim} axes of {x.type_name}")
     return x if order == [*range(x.ndim)] else emit("transpose", [x], [x.shape[i] for i in order], x.dtype, axes=order)
 
 
@@ -141,7 +143,7 @@ def moveaxis(x: Traced, source: int | tuple[int, ...], destination: int | tuple[
     """Move axes to other positions; the other axes keep their order."""
     sources, destinations = normalize_axes(source, x.ndim), normalize_axes(destination, x.ndim)
     if len(sources) != len(destinations):
-        raise InputError(f"{len(sources)} axes cannot be moved to {len(destinations)} places")
+        raise InputError(f"{len(sources)} axes cannot be moved to {len(destinations)} positions")
     order = [i for i in range(x.ndim) if i not in sources]
     for position, axis in sorted(zip(destinations, sources, strict=True)):
         order.insert(position, axis)
@@ -152,7 +154,7 @@ def moveaxis(x: Traced, source: int | tuple[int, ...], destination: int | tuple[
 def matrix_transpose(x: Traced, /) -> Traced:
     """Swap the last two axes."""
     if x.ndim < 2:
-        raise InputError(f"matrices have two axes, and {x.type_name} has {x.ndim}")
+        raise InputError(f"matrices need at least two axes, but {x.type_name} has {x.ndim}")
     return moveaxis(x, -1, -2)
 
 
@@ -172,7 +174,7 @@ def roll(x: Traced, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, .
     axes = [axis] if isinstance(axis, int) else [*axis]
     shifts = shifts * len(axes) if len(shifts) == 1 else shifts
     if len(shifts) != len(axes):
-        raise InputError(f"{len(shifts)} shifts are not for {len(axes)} axes")
+        raise InputError(f"the number of shifts, {len(shifts)}, differs from the number of axes, {len(axes)}")
     for amount, axis_number in zip(shifts, axes, strict=True):  # an axis may be named twice
         x = emit("roll", [x], x.shape, x.dtype, shifts=[amount], axes=normalize_axes(axis_number, x.ndim))
     return x
@@ -197,7 +199,7 @@ def repeat(x: Traced, repeats: object, /, *, axis: int | None = None) -> Traced:
     """
     counts = x.recorder.known(repeats) if isinstance(repeats, Traced) else np.asarray(repeats)
     if counts is None:
-        raise InputError("how often elements are repeated is known only when the graph runs: give numbers")
+        raise InputError("the repeat counts are known only when the graph runs: pass numbers")
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     along = normalize_axes(axis, x.ndim)[0]

@@ -20,7 +20,7 @@ def as_matrices(x: Traced) -> Traced:
     """Return matrices, with integers converted to float64. Raises InputError for fewer than two axes."""
     (x,) = promote(x, floating=True)
     if x.ndim < 2:
-        raise InputError(f"matrices have two axes, and {x.type_name} has {x.ndim}")
+        raise InputError(f"matrices need at least two axes, but {x.type_name} has {x.ndim}")
     return x
 
 
@@ -28,7 +28,7 @@ def as_square_matrices(x: Traced) -> Traced:
     """Return square matrices, with integers converted to float64. Raises InputError for other shapes."""
     (x,) = promote(x, floating=True)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise InputError(f"square matrices are needed, and {x.type_name} has none")
+        raise InputError(f"expected square matrices, got {x.type_name}")
     return x
 
 
@@ -58,7 +58,7 @@ def solve(x1: Traced, x2: Traced, /) -> Traced:
     a, b = promote(x1, x2, floating=True)
     a, row_axis = as_square_matrices(a), b.ndim - 2 if b.ndim > 1 else 0
     if not b.ndim or b.shape[row_axis] != a.shape[-1]:
-        raise InputError(f"{b.type_name} is no right side of {a.type_name}")
+        raise InputError(f"{b.type_name} is not a valid right-hand side for {a.type_name}")
     if b.ndim == 1:
         return emit("solve", [a, b], a.shape[:-1], a.dtype)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -94,7 +94,7 @@ def det(x: Traced, /) -> Traced:
 def diagonal(x: Traced, /, *, offset: int = 0) -> Traced:
     """Return the diagonals `offset` of matrices, along a new last axis."""
     if x.ndim < 2:
-        raise InputError(f"matrices have two axes, and {x.type_name} has {x.ndim}")
+        raise InputError(f"matrices need at least two axes, but {x.type_name} has {x.ndim}")
     rows, columns = x.shape[-2:]
     length = len(np.eye(rows, columns, dtype=bool).diagonal(offset))
     return emit("diag", [x], (*x.shape[:-2], length), x.dtype, offset=offset)
@@ -111,7 +111,7 @@ def outer(x1: Operand, x2: Operand, /) -> Traced:
     """Return the outer product of vectors of shape (m,) and (n,), of shape (m, n)."""
     x, y = promote(x1, x2)
     if x.ndim != 1 or y.ndim != 1:
-        raise InputError(f"vectors have one axis: {x.type_name}, {y.type_name}")
+        raise InputError(f"expected vectors with one axis, got {x.type_name} and {y.type_name}")
     return multiply(reshape(x, (-1, 1)), reshape(y, (1, -1)))
 
 
@@ -123,7 +123,9 @@ def cross(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Traced:
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
     along = normalize_axes(axis, len(shape))[0]
     if shape[along] != 3:
-        raise InputError(f"vector products are of vectors of three, and axis {axis} of {list(shape)} has others")
+        raise InputError(
+            f"cross products need vectors of three elements, but axis {axis} of {list(shape)} has another extent"
+        )
     next_axis, previous_axis = np.array([1, 2, 0]), np.array([2, 0, 1])
     return subtract(
         multiply(pick_slices(x, next_axis, along), pick_slices(y, previous_axis, along)),

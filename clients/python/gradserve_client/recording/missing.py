@@ -12,21 +12,21 @@ class NotRecorded(RecordingError, AttributeError):
     """A function of the standard that no op can express. It is an AttributeError, so that `hasattr` returns False."""
 
 
-SHAPES: Final = "its result has a shape that depends on data, which graphs have not"
+SHAPES: Final = "the shape of its result depends on data, which graphs do not support"
 _BITS: Final = "no op works on bits"
-_WIRE: Final = "there are no such numbers on the server: take"
-_SPECTRUM: Final = "no op gives eigenvalues but of symmetric matrices: those are eigh() and eigvalsh()"
+_WIRE: Final = "the server does not support this dtype: use"
+_SPECTRUM: Final = "no op computes eigenvalues except of symmetric matrices: use eigh() or eigvalsh()"
 
 #: names missing in the main namespace
 MAIN: Final[Mapping[str, str]] = {
-    "unique_all": f"{SHAPES}; sort() has equal elements side by side",
-    "unique_counts": f"{SHAPES}; sort() has equal elements side by side",
-    "unique_inverse": f"{SHAPES}; sort() has equal elements side by side",
-    "unique_values": f"{SHAPES}; sort() has equal elements side by side",
+    "unique_all": f"{SHAPES}; sort() puts equal elements side by side",
+    "unique_counts": f"{SHAPES}; sort() puts equal elements side by side",
+    "unique_inverse": f"{SHAPES}; sort() puts equal elements side by side",
+    "unique_values": f"{SHAPES}; sort() puts equal elements side by side",
     "bitwise_left_shift": f"{_BITS}; write x * 2**n",
     "bitwise_right_shift": f"{_BITS}; write x // 2**n",
     "nextafter": f"{_BITS}; write x * (1 + eps), with eps of finfo()",
-    "from_dlpack": "a recorded array has no memory yet; asarray() takes NumPy's arrays",
+    "from_dlpack": "a recorded array has no memory yet; asarray() accepts NumPy arrays",
     "uint16": f"{_WIRE} int32",
     "uint64": f"{_WIRE} int64",
 }

@@ -59,7 +59,7 @@ def matrix_norm(x: Traced, /, *, keepdims: bool = False, ord: MatrixOrder = "fro
         result = _SPECTRAL_NORMS[ord](svdvals(x), axis=-1)
         return expand_dims(result, axis=(-2, -1)) if keepdims else result
     if ord not in (1, -1, math.inf, -math.inf):
-        raise InputError(f"there is no norm {ord!r} of matrices: take 'fro', 'nuc', ±1, ±2 or ±inf")
+        raise InputError(f"{ord!r} is not a valid matrix norm: use 'fro', 'nuc', ±1, ±2 or ±inf")
     over = -1 if math.isinf(ord) else -2
     sums = sum(abs(x), axis=over, keepdims=True)
     result = (max if ord > 0 else min)(sums, axis=(-2, -1), keepdims=True)
@@ -83,7 +83,7 @@ def norm(
         return expand_dims(result, axis=tuple(along)) if keepdims else result
     if len(along) != 1 or isinstance(ord, str):
         raise InputError(
-            f"the norm {ord!r} is not over {len(along)} axes: of vectors it is over one, of matrices over two"
+            f"the norm {ord!r} cannot be taken over {len(along)} axes: vector norms take one, matrix norms two"
         )
     return vector_norm(x, axis=along[0], ord=2 if ord is None else ord, keepdims=keepdims)
 

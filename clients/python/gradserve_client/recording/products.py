@@ -21,12 +21,12 @@ def matmul(x1: Operand, x2: Operand, /) -> Traced:
     x, y = promote(x1, x2)
     if not x.ndim or not y.ndim or x.shape[-1] != y.shape[max(y.ndim - 2, 0)]:
         raise InputError(
-            f"{x.type_name} @ {y.type_name}: the last axis of the one is summed with the last but one of the other"
+            f"{x.type_name} @ {y.type_name}: the last axis of one must match the second-to-last axis of the other"
         )
     try:
         batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
-        raise InputError(f"{x.type_name} @ {y.type_name}: the axes before the matrices do not broadcast") from None
+        raise InputError(f"{x.type_name} @ {y.type_name}: the batch axes do not broadcast") from None
     return emit("matmul", [x, y], (*batch, *x.shape[-2:-1], *(y.shape[-1:] if y.ndim > 1 else ())), x.dtype)
 
 
@@ -45,7 +45,9 @@ def tensordot(x1: Traced, x2: Traced, /, *, axes: int | tuple[Sequence[int], Seq
     x, y = promote(x1, x2)
     x_summed, y_summed = _summed_axes(x, y, axes)
     if [x.shape[i] for i in x_summed] != [y.shape[i] for i in y_summed]:
-        raise InputError(f"{x.type_name} and {y.type_name} differ along the axes {x_summed} and {y_summed}")
+        raise InputError(
+            f"{x.type_name} and {y.type_name} have different extents along the axes {x_summed} and {y_summed}"
+        )
     letters = iter(ascii_letters)
     x_letters = [next(letters) for _ in x.shape]
     pairs = dict(zip(y_summed, x_summed, strict=True))
@@ -61,5 +63,5 @@ def _summed_axes(x: Traced, y: Traced, axes: int | tuple[Sequence[int], Sequence
     if not isinstance(axes, int):
         return normalize_axes(axes[0], x.ndim), normalize_axes(axes[1], y.ndim)
     if axes > min(x.ndim, y.ndim):
-        raise InputError(f"{x.type_name} and {y.type_name} have not {axes} axes each")
+        raise InputError(f"{x.type_name} and {y.type_name} must have at least {axes} axes each")
     return [*range(x.ndim - axes, x.ndim)], [*range(axes)]

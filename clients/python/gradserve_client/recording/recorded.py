@@ -88,8 +88,8 @@ class Recorded:
         """Return the only output. Raises InputError unless the function returns one float."""
         if len(self.outputs) != 1 or self.outputs[0].shape or self.outputs[0].dtype.kind != "f":
             raise InputError(
-                f"{call} is of functions that give one float, and this one gives {self._output_types}: "
-                "take vjp or jacobian"
+                f"{call} needs a function that returns one float, but this one returns {self._output_types}: "
+                "use vjp or jacobian"
             )
         return self.outputs[0].node
 
@@ -100,7 +100,7 @@ class Recorded:
         """
         if len(self.outputs) != 1 or self.outputs[0].dtype.kind != "f":
             raise InputError(
-                f"batch differentiates functions that give one array of floats, and this one gives {self._output_types}"
+                f"batch needs a function that returns one array of floats, but this one returns {self._output_types}"
             )
         (output,) = self.outputs
         return ClientCall(
@@ -124,7 +124,7 @@ class Recorded:
             if output.dtype.kind not in FLOATING:
                 dtype_name = output.dtype.name
                 raise InputError(
-                    f"{call} is of functions that give floats or complex numbers, and this one gives {dtype_name}"
+                    f"{call} needs a function that returns floats or complex numbers, but this one returns {dtype_name}"
                 )
 
     def failed_outcomes(self, results: Results[Array]) -> list[float]:
@@ -138,7 +138,7 @@ class Recorded:
             first = value.reshape(-1)[0] if value.size else guard.outcome
             if not np.array_equal(value, np.full_like(value, first), equal_nan=True):
                 raise RecordingError(
-                    f"the examples of a batch come out differently where the function looks at a value ({guard.line}): "
+                    f"the examples of a batch differ in a value that the function reads ({guard.line}): "
                     "choose with where()"
                 )
             outcomes.append(float(first))
@@ -183,8 +183,8 @@ class Recordings:
     def _record_new(self, record: Callable[[], Recorded], failed_line: str) -> Recorded:
         if len(self.recordings) > _MAX_RERECORDINGS:
             raise RecordingError(
-                f"the function was recorded anew {_MAX_RERECORDINGS} times, since what it looks at ({failed_line}) "
-                "comes out otherwise again and again: choose with where(), which needs no look"
+                f"the function was recorded again {_MAX_RERECORDINGS} times, because a value that it reads "
+                f"({failed_line}) keeps changing: choose with where(), which reads no value"
             )
         recorded = record()
         self.recordings.append(recorded)

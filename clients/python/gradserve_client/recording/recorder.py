@@ -76,8 +76,8 @@ class Traced:
         """
         if other.recorder is not self.recorder:
             raise RecordingError(
-                f"in place ({users_line()}): {self.type_name} is of the function around this one, which would not see "
-                "that it is another: make it a carry, or give it back"
+                f"in place ({users_line()}): {self.type_name} belongs to the enclosing function, which would not see "
+                "the change: make it a carry, or return it"
             )
         self.node, self.shape, self.dtype = other.node, other.shape, other.dtype
 
@@ -159,8 +159,8 @@ class Recorder:
             return array
         if self.outer is None:
             raise RecordingError(
-                f"{array.type_name} ({users_line()}): is of another function that is recorded, of which only what it "
-                "gives back is seen"
+                f"{array.type_name} ({users_line()}): belongs to another recorded function, of which only the results "
+                "can be used"
             )
         outer = self.outer.capture(array)
         if outer.node.id not in self.captured:
@@ -207,7 +207,7 @@ class Recorder:
         there is not exactly one element.
         """
         if array.size != 1:
-            raise RecordingError(f"{reader} ({users_line()}): {array.type_name} has {array.size} elements, and not one")
+            raise RecordingError(f"{reader} ({users_line()}): {array.type_name} has {array.size} elements, not one")
         known = self.known(array)
         if known is None:
             known = self._read(array, reader)
@@ -225,7 +225,7 @@ class Recorder:
         guard_node = self._guard_node(array)
         value = self._read_value(self.graph, self.leaves, guard_node)
         if array.dtype.kind in "iu" and abs(float(value)) > _MAX_EXACT_INTEGER:
-            raise RecordingError(f"{reader} ({line}): whole numbers beyond 2⁵³ cannot be looked at")
+            raise RecordingError(f"{reader} ({line}): integers beyond 2⁵³ cannot be read exactly")
         if array.node.id not in self._constant_ids:
             self.guards.append(Guard(guard_node, float(value), line))
         return value.astype(array.dtype)
@@ -249,5 +249,5 @@ def current() -> Recorder:
     """Return the current recorder. Raises InputError if no function is being recorded."""
     recorder = _CURRENT.get()
     if recorder is None:
-        raise InputError("there are recorded arrays only while a function is recorded: call this inside of it")
+        raise InputError("recorded arrays exist only while a function is recorded: call this inside the function")
     return recorder

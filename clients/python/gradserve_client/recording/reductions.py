@@ -126,7 +126,7 @@ def count_nonzero(x: Traced, /, *, axis: Axis = None, keepdims: bool = False) ->
 
 def _along(x: Traced, axis: int | None) -> int:
     if axis is None and x.ndim != 1:
-        raise InputError(f"axis may be absent for one axis only, and {x.type_name} has {x.ndim}")
+        raise InputError(f"axis can be omitted only for arrays with one axis, but {x.type_name} has {x.ndim}")
     return normalize_axes(0 if axis is None else axis, x.ndim)[0]
 
 

@@ -78,7 +78,7 @@ def searchsorted(
     Compares all elements of x1 with all of x2.
     """
     if x1.ndim != 1:
-        raise InputError(f"what is searched has one axis, and {x1.type_name} has {x1.ndim}")
+        raise InputError(f"the searched array must have one axis, but {x1.type_name} has {x1.ndim}")
     sorted_array, values = promote(x1 if sorter is None else take(x1, sorter), x2)
     before = less if side == "left" else less_equal
     return count_nonzero(before(sorted_array, reshape(values, (*values.shape, 1))), axis=-1)
@@ -90,12 +90,12 @@ def normalize_indices(indices: Traced, extent: int) -> Traced:
     Raises InputError if they are not integers, or if constant positions are out of bounds.
     """
     if indices.dtype.kind not in "iu":
-        raise InputError(f"positions are whole numbers, and these are {indices.type_name}")
+        raise InputError(f"positions must be integers, got {indices.type_name}")
     known = indices.recorder.known(indices)
     if known is None:
         return indices if indices.dtype.kind == "u" else where(less(indices, 0), add(indices, extent), indices)
     if known.size and not (-extent <= known.min() and known.max() < extent):
-        raise InputError(f"there are positions beyond an axis of {extent}")
+        raise InputError(f"a position is out of range for an axis of extent {extent}")
     return constant(np.where(known < 0, known + extent, known).astype(np.int64)) if (known < 0).any() else indices
 
 
@@ -103,7 +103,7 @@ def normalize_indices(indices: Traced, extent: int) -> Traced:
 def take(x: Traced, indices: Traced, /, *, axis: int | None = None) -> Traced:
     """Return the slices at positions along an axis, which may be omitted if there is only one axis."""
     if axis is None and x.ndim != 1:
-        raise InputError(f"axis may be absent for one axis only, and {x.type_name} has {x.ndim}")
+        raise InputError(f"axis can be omitted only for arrays with one axis, but {x.type_name} has {x.ndim}")
     along = normalize_axes(0 if axis is None else axis, x.ndim)[0]
     positions = normalize_indices(lift(indices), x.shape[along])
     known = x.recorder.known(positions)
@@ -121,12 +121,12 @@ def take_along_axis(x: Traced, indices: Traced, /, *, axis: int = -1) -> Traced:
     along = normalize_axes(axis, x.ndim)[0]
     positions = normalize_indices(lift(indices), x.shape[along])
     if positions.ndim != x.ndim:
-        raise InputError(f"positions have as many axes as what they are of: {positions.type_name} for {x.type_name}")
+        raise InputError(f"positions must have as many axes as the array, got {positions.type_name} for {x.type_name}")
     try:
         other_extents = [(*part.shape[:along], 1, *part.shape[along + 1 :]) for part in (x, positions)]
         shape = [*np.broadcast_shapes(*other_extents)]
     except ValueError:
-        raise InputError(f"positions {positions.type_name} do not fit {x.type_name}") from None
+        raise InputError(f"the positions {positions.type_name} do not match {x.type_name}") from None
     shape[along] = positions.shape[along]
     return emit("take_along", [x, positions], shape, x.dtype, axis=along)
 
@@ -146,7 +146,9 @@ def nonzero(x: Traced, /, k: int | None = None) -> NonzeroResult:
     RecordingError without k, unlike the standard: the shape would depend on data.
     """
     if k is None:
-        raise InputError(f"{SHAPES}; choose with where(), or state how many: nonzero(x, k), compress(mask, x, k)")
+        raise InputError(
+            f"{SHAPES}; choose with where(), or pass the number of elements: nonzero(x, k), compress(mask, x, k)"
+        )
     mask, shape = x if x.dtype == BOOL else not_equal(x, 0), (operator.index(k), x.ndim)
     node_array = emit("nonzero", [mask], shape, DEFAULT_INT, k=shape[0])
     results = [emit("get_output", [node_array], each, DEFAULT_INT, index=i) for i, each in enumerate((shape, ()))]
@@ -169,7 +171,7 @@ def compress(condition: Operand, x: Traced, /, k: int, *, axis: int = 0, fill: f
     """
     mask, along = lift(condition), normalize_axes(axis, x.ndim)[0]
     if (mask.dtype, mask.shape) != (BOOL, x.shape[along : along + 1]):
-        raise InputError(f"a mask of {x.shape[along]} bools is needed, and {mask.type_name} is none")
+        raise InputError(f"expected a mask of {x.shape[along]} bools, got {mask.type_name}")
     fill_attr = {"fill": float(fill)} if math.isfinite(fill) else {"fill_as": str(float(fill))}
     shape = (*x.shape[:along], operator.index(k), *x.shape[along + 1 :])
     node_array = emit("compress", [x, mask], shape, x.dtype, k=operator.index(k), axis=along, **fill_attr)

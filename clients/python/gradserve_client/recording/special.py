@@ -41,7 +41,7 @@ def _function(name: str, op: str, arity: int) -> Callable[..., Traced]:
 
     def function(*arrays: Operand) -> Traced:
         if len(arrays) != arity:
-            raise InputError(f"this is of {arity} arrays, and not of {len(arrays)}")
+            raise InputError(f"the number of arrays must be {arity}, not {len(arrays)}")
         return _emit(op, *arrays)
 
     function.__name__ = function.__qualname__ = name
@@ -53,7 +53,7 @@ def _emit(op: str, *arrays: Operand, **attrs: int) -> Traced:
     operands = promote(*arrays, floating=True)
     first = operands[0]
     if first.dtype.kind == "c" and op != "sigmoid":
-        raise InputError(f"no op has this of complex numbers, as {first.type_name} is")
+        raise InputError(f"no op computes this for complex numbers, but {first.type_name} is complex")
     return emit(op, operands, broadcast_shape(*operands), first.dtype, **attrs)
 
 
@@ -91,4 +91,4 @@ def zeta(x: Operand, q: Operand | None = None, /) -> Traced:
 
 
 def __getattr__(name: str) -> NoReturn:
-    raise AttributeError(f"special has no {name}: what it has is {', '.join(__all__)}")
+    raise AttributeError(f"special has no {name}; it has {', '.join(__all__)}")

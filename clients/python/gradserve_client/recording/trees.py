@@ -49,7 +49,9 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool], path: str = "") -> tuple[
         return [Leaf(path, tree)], LEAF
     if not isinstance(tree, list | tuple | dict):
         if not isinstance(tree, Hashable):
-            raise InputError(f"{type(tree).__name__}{path and f' at {path}'} is no array, number, list, tuple or dict")
+            raise InputError(
+                f"{type(tree).__name__}{path and f' at {path}'} is not an array, number, list, tuple or dict"
+            )
         return [], Structure(static=tree)
     items = [*tree.items()] if isinstance(tree, dict) else [*enumerate(tree)]
     path_steps = [f".{key}" if isinstance(tree, dict) else f"[{key}]" for key, _ in items]
@@ -68,11 +70,11 @@ def match_leaves(tree: Any, structure: Structure, role: str) -> list[Any]:
     keys: Sequence[Any] = structure.keys or range(len(structure.parts))
     if not isinstance(tree, list | tuple | dict) or len(tree) != len(structure.parts):
         expected = f"a {structure.kind.__name__} of {len(structure.parts)}"
-        raise InputError(f"{role} have the structure of what they belong to, and {expected} is missing")
+        raise InputError(f"the {role} must have the structure of the arrays they belong to, but {expected} is missing")
     try:
         parts = [tree[key] for key in keys]
     except KeyError as error:
-        raise InputError(f"{role} have none for {error}") from None
+        raise InputError(f"the {role} have no entry for {error}") from None
     return [
         leaf for part, inner in zip(parts, structure.parts, strict=True) for leaf in match_leaves(part, inner, role)
     ]

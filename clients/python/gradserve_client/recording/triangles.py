@@ -60,11 +60,11 @@ def solve_triangular(
     x, y = promote(a, b, floating=True)
     x = as_square_matrices(x)
     if unit_diagonal:
-        raise InputError("no op takes ones for a diagonal: divide a and b by it, row by row")
+        raise InputError("no op assumes a unit diagonal: divide a and b by the diagonal, row by row")
     if trans not in _TRANSPOSED:
-        raise InputError(f"trans is 0, 1 or 2, or N, T or C, and not {trans!r}")
+        raise InputError(f"trans must be 0, 1, 2, N, T or C, not {trans!r}")
     if y.ndim == 0 or y.shape[-1 if y.ndim == 1 else -2] != x.shape[-1]:
-        raise InputError(f"right sides have as many rows as {x.type_name}, and {y.type_name} has not")
+        raise InputError(f"the right-hand side must have as many rows as {x.type_name}, got {y.type_name}")
     matrix = conj(x) if trans in (2, "C") and x.dtype.kind == "c" else x
     columns = expand_dims(y, axis=-1) if y.ndim == 1 else y
     batch = np.broadcast_shapes(matrix.shape[:-2], columns.shape[:-2])

@@ -24,12 +24,12 @@ _AUTOGRAD_FUNCTION: Final = torch.autograd.function
 #: the oldest version of PyTorch that the rules support
 _OLDEST: Final = (2, 13)
 _OWN_BACKWARD: Final = Blocked(
-    "it has a backward of its own, which torch.export forgets", "write its forward with ops whose gradients are right"
+    "it has a custom backward, which torch.export drops", "write its forward with ops whose gradients are correct"
 )
-_HOOK: Final = Blocked("it is a hook that changes gradients, which torch.export forgets", "remove it")
+_HOOK: Final = Blocked("it is a hook that changes gradients, which torch.export drops", "remove it")
 _BY_DATA: Final = Blocked(
-    "what is computed depends on the values of the data",
-    "choose with torch.where, or pass the choice as an argument that is no tensor",
+    "the computation depends on the values of the data",
+    "choose with torch.where, or pass the choice as an argument that is not a tensor",
 )
 #: substrings of torch.export's messages about control flow that depends on data
 _DATA_DEPENDENT: Final = ("data-dependent", "GuardOnDataDependent", "unbacked", "Dynamic control flow")
@@ -45,7 +45,7 @@ def export(
     """
     if tuple(int(part) for part in torch.__version__.split(".")[:2]) < _OLDEST:
         raise InputError(
-            f"the importer is made for PyTorch {'.'.join(map(str, _OLDEST))} and newer: {torch.__version__}"
+            f"the importer requires PyTorch {'.'.join(map(str, _OLDEST))} or newer, not {torch.__version__}"
         )
     with warnings.catch_warnings(record=True) as caught, torch.enable_grad(), _watch_gradients(module, obstacles):
         warnings.simplefilter("always")
@@ -122,7 +122,7 @@ def _source_line() -> str:
     """Return the source line of the model that is being traced."""
     frames = [frame for frame in traceback.extract_stack() if "site-packages" not in frame.filename]
     own = [frame for frame in frames if frame.filename != __file__ and "/contextlib.py" not in frame.filename]
-    return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "a line that is unknown"
+    return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "an unknown line"
 
 
 def _export_error(name: str, error: Exception, obstacles: Obstacles) -> Exception:
@@ -131,7 +131,7 @@ def _export_error(name: str, error: Exception, obstacles: Obstacles) -> Exceptio
     if any(part in message for part in _DATA_DEPENDENT):
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename]
         own = [frame for frame in frames if frame.filename != __file__]
-        place = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "a line that torch.export does not tell"
+        place = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "an unknown line"
         obstacles.add("if", place, _BY_DATA)
         return ImportRefused(f"the module {name}", [*obstacles])
     return InputError(f"torch.export cannot trace the module {name}: {message.partition(chr(10))[0]}")

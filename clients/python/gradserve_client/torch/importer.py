@@ -26,7 +26,7 @@ from gradserve_client.torch.leaves import Leaves
 from gradserve_client.torch.translator import Translator, unused_leaves
 from gradserve_client.torch.values import Unknown
 
-_IN_PLACE = Blocked("it is changed in place by the module", "give the new value back in place of changing the old one")
+_IN_PLACE = Blocked("the module changes it in place", "return the new value instead of changing the old one")
 
 
 def import_module(
@@ -101,7 +101,7 @@ def _results(program: Any, leaves: Leaves, translator: Translator) -> tuple[dict
 
 def _add_output(nodes: dict[str, Node], name: str, result: Any, translator: Translator) -> None:
     if not isinstance(result, torch.fx.Node):
-        translator.remarks.append(Note("model", name, 1, f"it is {result!r}, which is no tensor and no output"))
+        translator.remarks.append(Note("model", name, 1, f"it is {result!r}, which is neither a tensor nor an output"))
         return
     try:
         nodes[name] = translator.value_of(result).node_in(translator.graph)

@@ -65,7 +65,7 @@ class Leaves:
         elif kind == "CONSTANT_TENSOR":
             value = constant_of(self._program.constants[spec.target].detach())
         else:
-            self._translator.obstacles.add("input", repr(spec.arg.name), Blocked(f"it is {kind.lower()}, no tensor"))
+            self._translator.obstacles.add("input", repr(spec.arg.name), Blocked(f"it is {kind.lower()}, not a tensor"))
             value = None
         self._translator.define(step, value)
 
@@ -73,7 +73,7 @@ class Leaves:
         name, example = spec.arg.name, step.meta.get("val")
         if not isinstance(example, torch.Tensor):
             if example is not None:
-                self.notes.append(Note("model", name, 1, f"it is {example!r} in the graph, since it is no tensor"))
+                self.notes.append(Note("model", name, 1, f"it is {example!r} in the graph, since it is not a tensor"))
             return None
         kind = type_of(example)
         try:
@@ -102,7 +102,7 @@ class Leaves:
         else:
             self.state[name] = graph.input(node_name, **_declared(kind))
             if isinstance(tensor, torch.nn.Parameter):
-                self.notes.append(Note("leaf", name, 1, "it requires no gradient, and is state"))
+                self.notes.append(Note("leaf", name, 1, "it requires no gradient, so it is state"))
         self.values[name] = np.array(tensor.numpy(force=True))
         return Value(kind, self.parameters.get(name, self.state.get(name)))
 

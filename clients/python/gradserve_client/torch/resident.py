@@ -59,14 +59,14 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
     def step(self, *args: Any) -> None:
         """Update all parameters, passing `args` to `update` last. Raises InputError if there are no gradients yet."""
         if not self._has_gradients:
-            raise InputError("there are no gradients to step by: they come with backward()")
+            raise InputError("there are no gradients for a step: call backward() first")
         gradients = {name: _companion(handle, "grad") for name, handle in self.residents.items()}
         recorded, map_, values = self._update.map_for(NUMPY, (self.residents, gradients, self._states, *args), {})
         targets = [each for name, handle in self.residents.items() for each in (handle, *self._states[name])]
         types = [(each.dtype.name, each.shape) for each in recorded.outputs]
         if types != [(each.dtype, each.shape) for each in targets]:
             raise InputError(
-                f"the update gives {types}, where {', '.join(each.name for each in targets)} are to be kept"
+                f"the update returns {types}, but must return values for {', '.join(each.name for each in targets)}"
             )
         map_.call_and_store(values, [each.name for each in targets])
         self._has_gradients = False
@@ -87,9 +87,9 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
     ) -> Sequence[torch.Tensor]:
         """Return the gradients that PyTorch needs, and add the gradients of the parameters to those on the server."""
         if steps != self._steps:
-            raise InputError("a step was taken since the value was computed: the parameters are others by now")
+            raise InputError("a step was taken since the value was computed, so the parameters have changed")
         if torch.is_grad_enabled():
-            raise InputError("the gradients of resident parameters are kept, and so cannot be differentiated again")
+            raise InputError("the gradients of resident parameters are stored and cannot be differentiated again")
         own = {handle.name for handle in self.residents.values()}
         positions = tuple(i for i, value in enumerate(values) if isinstance(value, Resident) and value.name in own)
         gradients = [_companion(values[position], "grad") for position in positions]

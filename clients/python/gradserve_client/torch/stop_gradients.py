@@ -28,8 +28,8 @@ STOP_NAME: Final = "gradserve_client.stop_gradient"
 _DETACHES: Final = (torch.ops.aten.detach.default, torch.ops.aten.detach_.default)
 _REGION: Final = torch.ops.higher_order.wrap_with_set_grad_enabled
 _SHARED: Final = Blocked(
-    "it is changed in place while a detached tensor shares its memory, or where no gradients are taken",
-    "write y = x + 1 in place of x.add_(1)",
+    "it is changed in place while a detached tensor shares its memory, or while gradients are disabled",
+    "write y = x + 1 instead of x.add_(1)",
 )
 
 

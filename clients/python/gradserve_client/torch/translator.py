@@ -36,10 +36,10 @@ _LEAVES: Final = ("constant", "input", "parameter")
 #: ops that only check, and have no result; checks of data get a note
 _CHECKS: Final = ("_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size")
 _DATA_CHECKS: Final = ("_assert_async", "_assert_async.msg", "_functional_assert_async.msg")
-_UNCHECKED: Final = "what it asserts of the data is not looked at by the graph"
+_UNCHECKED: Final = "the graph does not check what it asserts about the data"
 _HIGHER: Final = (
-    "it runs functions of its own, of which torch.export makes no nodes",
-    "write the loop or the choice out, with torch.where",
+    "it runs functions of its own, for which torch.export makes no nodes",
+    "unroll the loop, or write the choice with torch.where",
 )
 
 
@@ -131,7 +131,7 @@ class Translator:
             raise Blocked("there is no rule for it")
         results = _result_types(step)
         if name not in TAKE_COMPLEX and any(kind.is_complex for kind in (*results, *_tensor_types(arguments))):
-            raise Blocked("no op computes it of complex numbers", "write real and imaginary parts apart")
+            raise Blocked("no op computes it for complex numbers", "write it with separate real and imaginary parts")
         used = _used_results(step)
         for position, kind in enumerate(results):
             if position in used:
@@ -142,7 +142,7 @@ class Translator:
         """Return all arguments by name, including defaults."""
         if not isinstance(step.target, torch._ops.OpOverload):
             self.value_of(step.args)
-            raise Blocked("it computes with numbers that come from the data")
+            raise Blocked("it computes with Python numbers that depend on the data")
         arguments = {}
         for position, parameter in enumerate(step.target._schema.arguments):
             if position < len(step.args) and not parameter.kwarg_only:
@@ -228,4 +228,4 @@ def unused_leaves(leaves: Sequence[str], used: Sequence[str]) -> Iterator[Note]:
     """Yield a note for each leaf of the module that no output needs."""
     for name in leaves:
         if name not in used:
-            yield Note("leaf", name, 1, "no output needs it, so it is no leaf of the graph")
+            yield Note("leaf", name, 1, "no output needs it, so it is not a leaf of the graph")

@@ -75,8 +75,8 @@ def type_of(tensor: torch.Tensor) -> Type:
     shape = tuple(tensor.shape)
     if not all(isinstance(extent, int) for extent in shape):
         raise Blocked(
-            "how large its result is depends on the values of the data",
-            "choose with torch.where, take torch.nonzero_static, or pass the positions as an input",
+            "the size of its result depends on the values of the data",
+            "use torch.where or torch.nonzero_static, or pass the positions as an input",
         )
     return Type(str(tensor.dtype).removeprefix("torch."), shape)
 
@@ -84,7 +84,7 @@ def type_of(tensor: torch.Tensor) -> Type:
 def require_supported(kind: Type) -> None:
     """Raise Blocked for an unsupported dtype."""
     if kind.dtype not in DTYPES:
-        raise Blocked(f"it gives {kind.dtype}, which the wire lacks", "convert the module with .double() or .float()")
+        raise Blocked(f"it returns {kind.dtype}, an unsupported dtype", "convert the module with .double() or .float()")
 
 
 def constant_of(value: Any, dtype: str | None = None) -> Value:

@@ -68,7 +68,7 @@ def test_feeds_of_other_arguments(client: gs.Client) -> None:
     others = jax.tree.map(lambda leaf: leaf * 2, params)
     answer = client.forward(model.graph, model.feeds_of(others, X + 1), outputs=[*model.outputs.values()])
     assert np.allclose(model.result(answer.values)["mean"], sized(others, X + 1)["mean"], rtol=1e-12)
-    with pytest.raises(gs.InputError, match="argument 0 has another tree than its example"):
+    with pytest.raises(gs.InputError, match="argument 0 differs in structure from its example"):
         model.feeds_of({"w": params["w"]}, X)
     with pytest.raises(gs.InputError, match="the function was imported with 2 arguments, not 1"):
         model.feeds_of(params)
@@ -142,7 +142,7 @@ def test_recursive_rule_is_nan_beyond_its_highest_order(client: gs.Client) -> No
     values = [float(answer.values[node]) for node in orders]
     assert np.allclose(values[:3], [np.sin(0.3), np.cos(0.3), -np.sin(0.3)], rtol=1e-12)
     assert np.isnan(values[3])
-    assert "custom_jvp_call turning: is run by a rule, and has derivatives up to order 2: those beyond are NaN" in [
+    assert "custom_jvp_call turning: is run by a rule and has derivatives up to order 2: higher ones are NaN" in [
         str(note) for note in model.notes
     ]
 
@@ -165,7 +165,7 @@ def test_gradient_of_a_closed_over_value_is_nan_and_noted(client: gs.Client) -> 
     grad_x, grad_scale = (float(answer.gradients[leaf]) for leaf in model.parameters.values())
     assert grad_x == pytest.approx(np.cos(0.3), rel=1e-12)
     assert np.isnan(grad_scale)
-    assert any("reads values of the function around it" in str(note) for note in model.notes)
+    assert any("reads values of the enclosing function" in str(note) for note in model.notes)
 
 
 def test_jax_functions_with_rules_become_single_nodes() -> None:

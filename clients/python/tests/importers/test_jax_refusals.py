@@ -96,34 +96,32 @@ def conjugate_gradients(x: Any) -> Any:
 
 
 SENTENCES = {
-    factors: "no op gives these factors; use cholesky, eigh, lu, qr or svd, where these will do",
-    all_vectors: "it asks for vectors beyond those of values; state full_matrices=False",
+    factors: "no op computes these factors; use cholesky, eigh, lu, qr or svd, if one of them suffices",
+    all_vectors: "it requests more singular vectors than singular values; use full_matrices=False",
     rows_exchanged: (
-        "it reads which rows LU exchanged, one after the other; read the permutation, which lax.linalg.lu gives, too"
+        "it reads the row exchanges of LU as a sequence; read the permutation, which lax.linalg.lu also returns"
     ),
-    complex_numbers: "no op computes it of complex numbers; compute with real and imaginary parts apart",
-    complex_power: "no op is a complex power; write jnp.exp(y * jnp.log(x)), or a real number as y",
+    complex_numbers: "no op computes it for complex numbers; compute with separate real and imaginary parts",
+    complex_power: "no op computes complex powers; write jnp.exp(y * jnp.log(x)), or use a real number as y",
     gamma_draws: "no op computes it",
     large_draws: (
-        "it reads 64 random bits as a whole number, which the wire lacks; draw floats, or whole numbers of 32 bits: "
-        "dtype='int32'"
+        "it reads 64 random bits as an integer, an unsupported dtype; draw floats, or 32-bit integers: dtype='int32'"
     ),
-    other_generator: "its keys are not those of threefry; use jax.random.key, whose keys are of threefry",
+    other_generator: "its keys are not threefry keys; use jax.random.key, which makes threefry keys",
     endless: (
-        "it goes on until its data say otherwise; state a bound as `max_steps`, or count the steps by lax.fori_loop "
-        "or lax.scan"
+        "the number of its steps depends on the data; pass a bound as `max_steps`, or use lax.fori_loop or lax.scan"
     ),
-    calls_back: "it calls back into Python; return what the callback is to see",
-    lower_triangle: "it reads the lower triangle of a matrix alone; leave symmetrize_input as it is, True",
-    narrow: "it gives bfloat16, which the wire lacks",
-    wide_bits: "it is of int64, whose highest bits no remainder in int64 tells; cast it to int32",
+    calls_back: "it calls back into Python; return the values that the callback needs",
+    lower_triangle: "it reads only the lower triangle of a matrix; leave symmetrize_input at its default, True",
+    narrow: "it returns bfloat16, an unsupported dtype",
+    wide_bits: "its dtype is int64, but only up to 32 bits are supported; cast it to int32",
 }
 
 
 @pytest.mark.parametrize("function", SENTENCES, ids=lambda function: function.__name__)
 def test_refusal_has_a_reason_and_a_place(function: Any) -> None:
     error = refused(function, X)
-    assert f"of the function '{function.__name__}' cannot be imported" in str(error)
+    assert f"cannot import the function '{function.__name__}' because of" in str(error)
     sentences = [line for line in str(error).splitlines()[1:] if SENTENCES[function] in line]
     assert sentences, str(error)
     assert line_of(function) in sentences[0]
@@ -176,10 +174,10 @@ def test_nonlinear_rule_is_refused_unless_the_body_is_used() -> None:
     error = refused(clipped, X)
     (obstacle,) = error.obstacles
     assert obstacle.op == "custom_jvp_call"
-    assert obstacle.reason.startswith("its rule cannot be expressed as one of cotangents")
-    assert obstacle.way_round == "custom_rules='body' differentiates its body in place of its rule"
+    assert obstacle.reason.startswith("its rule cannot be expressed as a function of cotangents")
+    assert obstacle.way_round == "use custom_rules='body' to differentiate its body instead of its rule"
     model = import_function(clipped, X, custom_rules="body")
-    assert "custom_jvp_call clipped: is differentiated as its body is, and not by its rule: custom_rules='body'" in [
+    assert "custom_jvp_call clipped: its body is differentiated, not its rule: custom_rules='body'" in [
         str(note) for note in model.notes
     ]
     assert "call" not in {node.op for node in model.graph}
@@ -188,13 +186,13 @@ def test_nonlinear_rule_is_refused_unless_the_body_is_used() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "sentence"),
     [
-        ((X,), {"parameters": 1}, "parameters name argument 1, and the function was given 1"),
+        ((X,), {"parameters": 1}, "parameters name argument 1, but the number of arguments is 1"),
         ((X,), {"parameters": (0, -1)}, "parameters name an argument twice: [0, -1]"),
-        (("text",), {}, "'x' is str, and no array: bind it with functools.partial"),
-        ((X,), {"custom_rules": "none"}, "custom_rules is 'keep' or 'body', not 'none'"),
-        (({"a.b": X, "a": {"b": X}},), {}, "two leaves would be called 'x.a.b': give the entries of 'x' other keys"),
-        ((X,), {"free": {"x": [0]}, "second": ()}, "there are 1 arguments, and the second example has 0"),
-        ((X,), {"free": {"y": [0]}, "second": (X,)}, "'y' is no input of the model, and has no free extents"),
+        (("text",), {}, "'x' is str, not an array: bind it with functools.partial"),
+        ((X,), {"custom_rules": "none"}, "custom_rules must be 'keep' or 'body', not 'none'"),
+        (({"a.b": X, "a": {"b": X}},), {}, "two leaves would be named 'x.a.b': give the entries of 'x' other keys"),
+        ((X,), {"free": {"x": [0]}, "second": ()}, "the second example must have 1 arguments, not 0"),
+        ((X,), {"free": {"y": [0]}, "second": (X,)}, "'y' is not an input of the model and cannot have free extents"),
     ],
 )
 def test_invalid_arguments_are_refused(arguments: Any, options: Any, sentence: str) -> None:
@@ -206,19 +204,19 @@ def test_invalid_arguments_are_refused(arguments: Any, options: Any, sentence: s
 def test_dtypes_that_jax_would_change_are_refused() -> None:
     with jax.enable_x64(False), pytest.raises(gs.InputError) as caught:
         import_function(jnp.sin, X)
-    assert str(caught.value) == "'x' is float64, of which JAX makes float32: set jax_enable_x64, or give float32"
+    assert str(caught.value) == "'x' is float64, which JAX converts to float32: set jax_enable_x64, or pass float32"
 
 
 def test_scalar_that_depends_on_a_free_extent_is_refused() -> None:
     error = refused(lambda w, x: x @ w / x.shape[0], X, X, free={"x": [0]}, second=(X, np.ones((3, 2))))
     assert "div_scalar" in str(error)
-    assert "its scalar is 2.0, and with the second example 3.0" in str(error)
+    assert "its scalar is 2.0, but 3.0 with the second example" in str(error)
 
 
 def test_older_threefry_is_refused() -> None:
     with jax.threefry_partitionable(False):
         error = refused(lambda x, key: x * jax.random.normal(key), X, jax.random.PRNGKey(0))
-    assert "it draws by the older rules of threefry" in str(error)
+    assert "it draws with the older, non-partitionable threefry" in str(error)
 
 
 def test_while_inside_jit_is_located_at_its_source() -> None:

@@ -42,7 +42,7 @@ def test_dry_run_prints_the_table_of_ops(file: Path) -> None:
         "Mul     1      1",
         "",
         "<imported: 8 nodes, 1 inputs, 2 parameters, 1 outputs>",
-        "note: Celu: said by 3 nodes: div_scalar, elu, mul_scalar",
+        "note: Celu: becomes 3 nodes: div_scalar, elu, mul_scalar",
     ]
 
 
@@ -52,7 +52,7 @@ def test_dry_run_of_a_refused_model_prints_the_table(tmp_path: Path, capsys: pyt
     out = io.StringIO()
     assert main(["import", str(path), "--dry-run"], out) == 1
     assert "RandomNormalLike  1      refused" in out.getvalue().splitlines()
-    assert "RandomNormalLike (at the node that gives 'a'): it is random" in capsys.readouterr().err
+    assert "RandomNormalLike (at the node that computes 'a'): it is random" in capsys.readouterr().err
 
 
 def test_import_stores_model_graph_and_weights(file: Path, server: RunningServer, client: gs.Client) -> None:
@@ -79,9 +79,9 @@ def test_example_inputs_are_read_from_a_file(file: Path, tmp_path: Path) -> None
 
 
 WRONG = {
-    "open": ([], "the shape of 'x' leaves n open in the file: state it, as x=2x3"),
-    "unknown": (["--shape", "z=2"], "'z' is no input of the model"),
-    "no shape": (["--shape", "x"], "'x' is no shape of an input: it is stated as NAME=2x3"),
+    "open": ([], "the shape of 'x' leaves n open in the file: pass it, as x=2x3"),
+    "unknown": (["--shape", "z=2"], "'z' is not an input of the model"),
+    "no shape": (["--shape", "x"], "'x' is not a valid input shape: pass NAME=2x3"),
 }
 
 

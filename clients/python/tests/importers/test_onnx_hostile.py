@@ -65,7 +65,7 @@ def refusal(proto: Any, inputs: Any = None, limits: ImportLimits = SMALL) -> str
 @pytest.mark.parametrize("text", [LOOP, FOLDED_LOOP, SCAN, RECURRENT], ids=["loop", "folded", "scan", "recurrent"])
 def test_loop_stops_at_the_step_limit(text: str) -> None:
     message = refusal(model(text).SerializeToString())
-    assert "(at the node that gives 'y'): the import would exceed its limit of 500 steps" in message
+    assert "(at the node that computes 'y'): the import would exceed its limit of 500 steps" in message
 
 
 def functions(count: int, last: str) -> Any:
@@ -86,7 +86,7 @@ def functions(count: int, last: str) -> Any:
 
 def test_nested_function_calls_stop_at_the_step_limit() -> None:
     message = refusal(functions(30, "neg").SerializeToString())
-    assert "own.f0 (at the node that gives 'y'): the import would exceed its limit of 500 steps" in message
+    assert "own.f0 (at the node that computes 'y'): the import would exceed its limit of 500 steps" in message
 
 
 def test_functions_are_expanded_within_the_limits() -> None:
@@ -124,7 +124,7 @@ def nested(depth: int, op: str) -> Any:
 def test_bodies_nest_as_deeply_as_protobuf_allows() -> None:
     inputs = {"x": X, "c": np.array(True), "n": np.array(1)}
     assert import_model(nested(30, "If").SerializeToString(), inputs).outputs
-    with pytest.raises(gs.InputError, match="this is no model of ONNX: DecodeError"):
+    with pytest.raises(gs.InputError, match="this is not an ONNX model: DecodeError"):
         import_model(nested(32, "If").SerializeToString(), inputs)
 
 
@@ -134,7 +134,7 @@ def test_functions_nested_too_deeply_are_refused() -> None:
         del function.node[1]
         function.output[0] = "b"
     message = refusal(proto.SerializeToString())
-    assert "bodies and functions are more than 32 deep within one another" in message
+    assert "bodies and functions are nested more than 32 levels deep" in message
 
 
 def test_nested_loops_stop_at_the_step_limit() -> None:
@@ -150,8 +150,8 @@ def test_large_tensor_is_refused_before_it_is_read(dims: list[int]) -> None:
 
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
-    "negative": ({"dims": [-1, -2], "raw_data": bytes(8)}, "the tensor 'w' has the shape [-1, -2], with a negative"),
-    "one negative": ({"dims": [-1], "raw_data": bytes(8)}, "the tensor 'w' has the shape [-1], with a negative extent"),
+    "negative": ({"dims": [-1, -2], "raw_data": bytes(8)}, "the shape of the tensor 'w', [-1, -2], has a negative"),
+    "one negative": ({"dims": [-1], "raw_data": bytes(8)}, "the shape of the tensor 'w', [-1], has a negative extent"),
     "too short": ({"dims": [3], "raw_data": bytes(8)}, "the tensor 'w' of shape [3] cannot be read: ValueError"),
     "too long": ({"dims": [1], "float_data": [1.0, 2.0]}, "the tensor 'w' of shape [1] cannot be read: ValueError"),
     "half an element": ({"dims": [1], "raw_data": bytes(3)}, "the tensor 'w' of shape [1] cannot be read: ValueError"),
@@ -260,7 +260,7 @@ def test_overflowing_scale_is_refused() -> None:
         n = Constant <value_floats = [1e19, 1.0]> ()
         y = Resize (x, , n)
     }""")
-    assert "Resize (at the node that gives 'y'): the shape of its result would be [-" in refusal(proto)
+    assert "Resize (at the node that computes 'y'): the shape of its result would be [-" in refusal(proto)
 
 
 def test_position_far_out_of_range_is_refused() -> None:
@@ -268,7 +268,7 @@ def test_position_far_out_of_range_is_refused() -> None:
         i = Constant <value = int64[2,1] {0, -4611686018427387904}> ()
         y = GatherElements <axis = 1> (x, i)
     }""")
-    assert "GatherElements (at the node that gives 'y')" in refusal(proto)
+    assert "GatherElements (at the node that computes 'y')" in refusal(proto)
 
 
 @pytest.mark.parametrize("axis", [-(2**63), -3, 2, 2**62])
@@ -277,7 +277,7 @@ def test_out_of_range_axis_is_refused(axis: int) -> None:
         f"norm (float[2,3] x, float[3] s) => (float[2,3] y) {{ y = LayerNormalization <axis = {axis}> (x, s) }}"
     )
     message = refusal(proto, {"x": X, "s": np.ones(3, np.float32)})
-    assert f"its axis is {axis}, and its operand has 2 axes" in message
+    assert f"its axis is {axis}, but its operand has 2 axes" in message
 
 
 @pytest.mark.parametrize("batch", [-(2**63), -1, 2, 2**62])
@@ -286,12 +286,12 @@ def test_out_of_range_batch_dims_are_refused(batch: int) -> None:
         i = Constant <value = int64[2,1] {{0, 1}}> ()
         y = GatherND <batch_dims = {batch}> (x, i)
     }}""")
-    assert f"its batch_dims are {batch}, and its operands have 2 and 2 axes" in refusal(proto)
+    assert f"its batch_dims are {batch}, but its operands have 2 and 2 axes" in refusal(proto)
 
 
 def test_more_outputs_than_names_are_refused() -> None:
     proto = model("parts (float[2,3] x) => (float[1,3] y) { y = Split <num_outputs = 1000000000000> (x) }")
-    assert "it states 1000000000000 outputs, and has 1" in refusal(proto)
+    assert "its num_outputs is 1000000000000, but it has 1 outputs" in refusal(proto)
 
 
 def test_large_result_in_a_body_is_refused_before_computing() -> None:
@@ -307,7 +307,7 @@ def test_large_result_in_a_body_is_refused_before_computing() -> None:
             }> (n, , x)
         }""")
     )
-    assert "Loop (at the node that gives 'y'): the import would exceed its limit of 1048576 bytes" in message
+    assert "Loop (at the node that computes 'y'): the import would exceed its limit of 1048576 bytes" in message
 
 
 def test_many_results_together_are_refused() -> None:
@@ -349,7 +349,7 @@ def test_loop_body_with_sequences_is_refused() -> None:
             w = SequenceAt (s, i)
         }> (n, , x)
     }""")
-    assert "it is of sequences or optionals, which are no tensors" in refusal(proto)
+    assert "it works on sequences or optionals, which are not tensors" in refusal(proto)
 
 
 def external(location: str, **entries: str) -> bytes:
@@ -379,7 +379,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_external_data_is_not_read_for_a_model_in_bytes() -> None:
     data = external("secret.bin")
     for proto in (data, onnx.load_from_string(data)):
-        with pytest.raises(gs.InputError, match=r"'secret\.bin', which is read only for a model that is imported by"):
+        with pytest.raises(gs.InputError, match=r"'secret\.bin', which is read only if the model is imported by"):
             import_model(proto, {"x": X})
 
 
@@ -389,7 +389,7 @@ def test_external_data_of_a_constant_is_not_read_for_bytes() -> None:
     node = helper.make_node("Constant", [], ["w"], value=proto.graph.initializer[0])
     del proto.graph.initializer[:]
     proto.graph.node.insert(0, node)
-    with pytest.raises(gs.InputError, match="is read only for a model that is imported by its path"):
+    with pytest.raises(gs.InputError, match="is read only if the model is imported by its path"):
         import_model(proto.SerializeToString(), {"x": X})
 
 
@@ -432,8 +432,16 @@ OUTSIDE: dict[str, tuple[dict[str, str], Callable[[Path], None] | None, str]] = 
     "directory": ({}, directory, "is not a regular file in the model's folder"),
     "offset beyond": ({"offset": "5", "length": "12"}, None, "are 12 bytes at 5 of 'w.bin', which has 16"),
     "offset far beyond": ({"offset": "1000000000000"}, None, "are 0 bytes at 1000000000000 of 'w.bin'"),
-    "negative offset": ({"offset": "-4"}, None, "have the offset '-4', which is no position"),
-    "no length": ({"length": "all"}, None, "have the length 'all', which is no position"),
+    "negative offset": (
+        {"offset": "-4"},
+        None,
+        "the offset of the external data of the tensor 'w' is not a number of bytes: '-4'",
+    ),
+    "no length": (
+        {"length": "all"},
+        None,
+        "the length of the external data of the tensor 'w' is not a number of bytes: 'all'",
+    ),
     "another length": ({"offset": "4", "length": "8"}, None, "the tensor 'w' of shape [3] cannot be read"),
 }
 
@@ -469,7 +477,7 @@ def test_path_that_is_not_a_file_is_refused(folder: Path) -> None:
     [
         ([10**12], "input (at 'x'): the import would exceed its limit of 8589934592 bytes"),
         ([2**32, 2**32], "input (at 'x'): the import would exceed its limit of 8589934592 bytes"),
-        ([-1, -2], "the shape of 'x' is [-1, -2], with a negative extent"),
+        ([-1, -2], "the shape of 'x', [-1, -2], has a negative extent"),
     ],
 )
 def test_input_shape_is_checked(
@@ -494,7 +502,7 @@ def test_command_accepts_limits(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["import", str(tmp_path / "net.onnx"), "--dry-run", "--limit-steps", "50"]) == 1
     assert "its limit of 50 steps" in capsys.readouterr().err
     assert main(["import", str(tmp_path / "net.onnx"), "--dry-run", "--limit-bytes", "0"]) == 1
-    assert capsys.readouterr().err == "the limit of bytes is a whole number of at least 1, and not 0\n"
+    assert capsys.readouterr().err == "the limit on bytes must be a positive integer, not 0\n"
 
 
 def test_importer_error_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -502,6 +510,8 @@ def test_importer_error_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyError("axis")
 
     monkeypatch.setitem(RULES._rules, "Neg", Rule("Neg", fails))
-    with pytest.raises(gs.InputError, match=r"the importer fails on Neg \(at the node that gives 'y'\): KeyError") as e:
+    with pytest.raises(
+        gs.InputError, match=r"the importer failed on Neg \(at the node that computes 'y'\): KeyError"
+    ) as e:
         import_model(model("n (float[2,3] x) => (float[2,3] y) { y = Neg (x) }"), {"x": X})
     assert isinstance(e.value.__cause__, KeyError)

@@ -31,11 +31,11 @@ def test_shared_initialiser_is_noted_and_sums_its_gradients(client: gs.Client) -
     initialisers, inputs = single(1, scale=4, shift=4, other=4), single(2, x=(2, 4))
     result = import_model(model(NORMS, initialisers), inputs)
     assert [str(note) for note in result.notes] == [
-        "Celu: said by 3 nodes: div_scalar, elu, mul_scalar",
+        "Celu: becomes 3 nodes: div_scalar, elu, mul_scalar",
         (
-            "scale (2×): read by 2 nodes, the node that gives 'a', the node that gives 'c': its gradient is the sum of "
-            "theirs. An exporter may have merged equal initialisers; where they are to be trained apart, import "
-            "through torch.export"
+            "scale (2×): read by 2 nodes, the node that computes 'a', the node that computes 'c': its gradient is the "
+            "sum of theirs. An exporter may have merged equal initialisers; to train them separately, import through "
+            "torch.export"
         ),
     ]
     separate = import_model(
@@ -143,15 +143,15 @@ def test_extent_that_cannot_be_free_names_its_node() -> None:
     with pytest.raises(ImportRefused) as caught:
         import_model(model(text), single(4, x=(2, 4)), free={"x": [0]}, second=single(5, x=(3, 4)))
     assert str(caught.value) == (
-        "one thing of the model with free extents cannot be imported:\n"
+        "cannot import the model with free extents because of one obstacle:\n"
         "  constant (at node 1): its value is a tensor of shape [2, 1], "
-        "and with the second example a tensor of shape [3, 1]"
+        "but a tensor of shape [3, 1] with the second example"
     )
 
 
 WRONG_SECONDS = {
-    "the same": ((2, 4), "axis 0 of 'x' is free, and both examples have 2 there: a second example shows that another"),
-    "too much": ((3, 5), r"the examples of 'x' have shapes \[2, 4\] and \[3, 5\], where \[0\] are free"),
+    "the same": ((2, 4), "axis 0 of 'x' is free, but both examples have the extent 2 there"),
+    "too much": ((3, 5), r"the examples of 'x' have shapes \[2, 4\] and \[3, 5\], but only axes \[0\] are free"),
 }
 
 

@@ -36,11 +36,11 @@ def test_all_obstacles_are_reported_at_once() -> None:
         y = Add (t, x)
     }""")
     assert str(error) == (
-        "3 things of the model 'several' cannot be imported:\n"
-        "  RandomNormalLike (2 times, at the node that gives 'a', the node that gives 'b'): it is random; "
+        "cannot import the model 'several' because of 3 obstacles:\n"
+        "  RandomNormalLike (2 times, at the node that computes 'a', the node that computes 'b'): it is random; "
         "pass the noise as an input of the model\n"
-        "  Unique (at the node that gives 'u'): how large its result is depends on the values of the data\n"
-        "  Cast (at the node that gives 'h'): it gives bfloat16, which the wire lacks"
+        "  Unique (at the node that computes 'u'): the size of its result depends on the values of the data\n"
+        "  Cast (at the node that computes 'h'): it returns bfloat16, an unsupported dtype"
     )
     assert [(each.op, len(each.places)) for each in error.obstacles] == [
         ("RandomNormalLike", 2),
@@ -65,19 +65,22 @@ SENTENCES = {
             y = QuantizeLinear (x, s)
         }""",
         (
-            "QuantizeLinear (at the node that gives 'y'): it quantises, and whole numbers have no derivatives; "
-            "import the model from before it was quantised"
+            "QuantizeLinear (at the node that computes 'y'): it quantises, and integers have no derivatives; "
+            "import the model as it was before quantisation"
         ),
     ),
     "no such op": (
         """other (float[2,3] x) => (float[2,3] y) { y = Adagrad (x) }""",
-        "Adagrad (at the node that gives 'y'): there is no rule for it, and ONNX defines it by no others",
+        (
+            "Adagrad (at the node that computes 'y'): there is no rule for it, and ONNX does not define it in terms of "
+            "other ops"
+        ),
     ),
     "shape by data": (
         """shaped (float[2,3] x, int64[2] shape) => (float[3,2] y) { y = Reshape (x, shape) }""",
         (
-            "Reshape (at the node that gives 'y'): its shape would come from the data, which the graph is made without"
-            "; name 'shape' in `constants`, and the example's values become part of the graph"
+            "Reshape (at the node that computes 'y'): its shape would depend on the data, but must be constant"
+            "; list 'shape' in `constants` to make the example's values part of the graph"
         ),
     ),
     "training": (
@@ -88,7 +91,7 @@ SENTENCES = {
             y = Dropout (x, r, t)
         }""",
         (
-            "Dropout (at the node that gives 'y'): it is random in training; "
+            "Dropout (at the node that computes 'y'): it is random in training; "
             "export the model for inference, or pass the mask as an input"
         ),
     ),
@@ -103,7 +106,10 @@ SENTENCES = {
                 w = Add (v, v)
             }> (, on, x)
         }""",
-        "Loop (at the node that gives 'y'): it goes on until its data say otherwise; state a bound as `max_steps`",
+        (
+            "Loop (at the node that computes 'y'): the number of its steps depends on the data; "
+            "pass a bound as `max_steps`"
+        ),
     ),
     "growing": (
         """growing (float[2,3] x) => (float[n,3] y) {
@@ -116,27 +122,26 @@ SENTENCES = {
             }> (four, on, x)
         }""",
         (
-            "Loop (at the node that gives 'y'): what it carries as 'v' is of two types, "
-            "float32[2, 3] and float32[4, 3], and a loop's is of one"
+            "Loop (at the node that computes 'y'): its carry 'v' has two types, "
+            "float32[2, 3] and float32[4, 3], but must have one"
         ),
     ),
     "string": (
         """strings (string[2] x) => (string[2] y) { y = Identity (x) }""",
-        "input (at 'x'): it is of strings, which are no tensors of the wire",
+        "input (at 'x'): it holds strings, which gradserve does not support",
     ),
     "bfloat16": (
         """narrow (bfloat16[2] x) => (bfloat16[2] y) { y = Neg (x) }""",
         (
-            "input (at 'x'): it is of bfloat16, which the wire lacks; "
-            "cast it, and what is computed with it, to a dtype of the wire before exporting"
+            "input (at 'x'): it holds bfloat16, an unsupported dtype; "
+            "cast it, and everything computed from it, to a supported dtype before exporting"
         ),
     ),
     "within": (
         """within (float[2,3] x, int64[2] d) => (float[a,b] y) { y = CenterCropPad (x, d) }""",
         (
-            "CenterCropPad (at the node that gives 'y'): within it, Pad: its pads would come from the data, "
-            "which the graph is made without; name 'd' in `constants`, "
-            "and the example's values become part of the graph"
+            "CenterCropPad (at the node that computes 'y'): within it, Pad: its pads would depend on the data, "
+            "but must be constant; list 'd' in `constants` to make the example's values part of the graph"
         ),
     ),
 }
@@ -166,18 +171,22 @@ def test_older_version_of_an_op_is_refused() -> None:
     text = "old (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax (x) }"
     error = refused(text, {"x": np.ones((2, 3, 4), np.float32)}, opset=11)
     assert str(error).endswith(
-        "Softmax (at the node that gives 'y'): it is that of opset 11, which is another op than that of opset 13; "
+        "Softmax (at the node that computes 'y'): it is defined by opset 11, differently from opset 13; "
         "convert the model to opset 13 or newer with onnx.version_converter"
     )
 
 
 INPUT_ERRORS = {
     "missing": ({}, {}, "the inputs of the model are 'x': 'x' is missing"),
-    "unknown": ({"x": X, "z": X}, {}, "the inputs of the model are 'x': 'z' is none"),
-    "too many": ([X, X], {}, "the inputs of the model are 'x': 1, and not 2"),
-    "another dtype": ({"x": X.astype(np.float64)}, {}, "'x' is float32 in the model, and its example float64"),
-    "no parameter": ({"x": X}, {"parameters": ["w"]}, "'w' is no initialiser of the model"),
-    "no constant": ({"x": X}, {"constants": ["w"]}, "'w' is no input of the model, and cannot be one of its constants"),
+    "unknown": ({"x": X, "z": X}, {}, "the inputs of the model are 'x': 'z' is unknown"),
+    "too many": ([X, X], {}, "the inputs of the model are 'x': expected 1, got 2"),
+    "another dtype": ({"x": X.astype(np.float64)}, {}, "'x' is float32 in the model, but its example is float64"),
+    "no parameter": ({"x": X}, {"parameters": ["w"]}, "'w' is not an initialiser of the model"),
+    "no constant": (
+        {"x": X},
+        {"constants": ["w"]},
+        "'w' is not an input of the model and cannot be one of its constants",
+    ),
 }
 
 
@@ -191,9 +200,9 @@ def test_invalid_inputs_are_refused(name: str) -> None:
 
 def test_invalid_models_are_refused() -> None:
     for wrong in (b"no model at all", b"", "no/such/file.onnx"):
-        with pytest.raises(gs.InputError, match="this is no model of ONNX"):
+        with pytest.raises(gs.InputError, match="this is not an ONNX model"):
             import_model(wrong, {})
-    with pytest.raises(gs.InputError, match="this onnx knows none beyond"):
+    with pytest.raises(gs.InputError, match="the installed onnx supports at most"):
         import_model(model("new (float[2,3] x) => (float[2,3] y) { y = Neg (x) }", opset=99), {"x": X})
-    with pytest.raises(gs.InputError, match="Neg reads 'z', which nothing before it gives"):
+    with pytest.raises(gs.InputError, match="Neg reads 'z', which no earlier node computes"):
         import_model(model("broken (float[2,3] x) => (float[2,3] y) { y = Neg (z) }"), {"x": X})

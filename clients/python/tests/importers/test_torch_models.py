@@ -147,9 +147,9 @@ def test_parameters_have_names_and_frozen_ones_are_state(client: gs.Client) -> N
     assert [*model.parameters] == ["1.weight", "1.bias"]
     assert [*model.state] == ["0.weight", "0.bias"]
     assert [str(note) for note in model.notes] == [
-        "0.weight: it requires no gradient, and is state",
-        "0.bias: it requires no gradient, and is state",
-        "unused: no output needs it, so it is no leaf of the graph",
+        "0.weight: it requires no gradient, so it is state",
+        "0.bias: it requires no gradient, so it is state",
+        "unused: no output needs it, so it is not a leaf of the graph",
     ]
     assert np.array_equal(model.values["1.bias"], module[1].bias.numpy(force=True))
     assert model.graph.find("1.bias") is model.parameters["1.bias"]
@@ -165,8 +165,8 @@ def test_nested_arguments_and_results_have_names(client: gs.Client) -> None:
     assert [*model.inputs] == ["x", "pair_0", "pair_1_a", "scale"]
     assert [*model.outputs] == ["sum", "more.0", "more.1"]
     assert [str(note) for note in model.notes] == [
-        "power: it is 3 in the graph, since it is no tensor",
-        "count: it is 3, which is no tensor and no output",
+        "power: it is 3 in the graph, since it is not a tensor",
+        "count: it is 3, which is neither a tensor nor an output",
     ]
     assert [*import_module(Of(lambda x: x.sin()), [X]).outputs] == ["output"]
     assert [*import_module(Of(lambda x: (x.sin(), x.cos())), [X]).outputs] == ["output.0", "output.1"]
@@ -175,7 +175,7 @@ def test_nested_arguments_and_results_have_names(client: gs.Client) -> None:
 def test_op_of_several_nodes_is_noted() -> None:
     model = import_module(Of(lambda x: nn.functional.hardswish(x)), [X])
     assert [str(note) for note in model.notes] == [
-        "hardswish: said by 7 nodes: add_scalar, div_scalar, mul, greater_equal, 2 where, less_equal"
+        "hardswish: becomes 7 nodes: add_scalar, div_scalar, mul, greater_equal, 2 where, less_equal"
     ]
     assert model.tally.occurrences == {"hardswish": 1}
 
@@ -220,9 +220,9 @@ def test_free_extent_inside_a_node_is_refused() -> None:
         import_module(
             Of(lambda x: x + torch.arange(x.shape[0])[:, None]), [X], free={"args_0": [0]}, second=[normal(5, 4)]
         )
-    with pytest.raises(gs.InputError, match="is free, and both examples have 3 there"):
+    with pytest.raises(gs.InputError, match="is free, but both examples have the extent 3 there"):
         import_module(Of(torch.sin), [X], free={"args_0": [0]}, second=[X])
-    with pytest.raises(gs.InputError, match="'z' is no input of the model"):
+    with pytest.raises(gs.InputError, match="'z' is not an input of the model"):
         import_module(Of(torch.sin), [X], free={"z": [0]}, second=[normal(5, 4)])
 
 

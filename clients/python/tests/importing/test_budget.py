@@ -17,7 +17,7 @@ def budget(**limits: int) -> Budget:
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, None])
 def test_limit_must_be_a_positive_integer(wrong: Any) -> None:
-    with pytest.raises(gs.InputError, match="the limit of steps is a whole number of at least 1, and not"):
+    with pytest.raises(gs.InputError, match="the limit on steps must be a positive integer, not"):
         ImportLimits(steps=wrong)
 
 
@@ -28,7 +28,7 @@ def test_refusal_names_node_limit_and_option() -> None:
     with pytest.raises(ImportRefused) as caught:
         used.add_steps()
     assert str(caught.value) == (
-        "one thing of the model 'm' cannot be imported:\n"
+        "cannot import the model 'm' because of one obstacle:\n"
         "  Loop (at 'decode'): the import would exceed its limit of 3 steps; "
         "raise it with limits=ImportLimits(steps=...), or --limit-steps, if you trust the model"
     )

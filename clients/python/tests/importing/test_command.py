@@ -14,7 +14,7 @@ from gradserve_client.importing import command
 
 def test_unsupported_file_type_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["import", "net.pt"], io.StringIO()) == 1
-    assert capsys.readouterr().err == "net.pt ends in .pt, and what is read ends in .onnx\n"
+    assert capsys.readouterr().err == "net.pt has the suffix .pt; supported suffixes: .onnx\n"
 
 
 def test_missing_extra_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

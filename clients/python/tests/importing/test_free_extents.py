@@ -40,9 +40,9 @@ REFUSED = {
     "another attribute": (lambda graph, x, rows: x.slice(stops=[rows - 1]), "slice (at node 1): its stops is [2]"),
     "another op": (
         lambda graph, x, rows: x.exp() if rows == 3 else x.log(),
-        "exp (at node 1): with the second example, there is log in its place",
+        "exp (at node 1): with the second example, it is log",
     ),
-    "more nodes": (lambda graph, x, rows: x if rows == 3 else x.exp(), "graph (at the whole): it has 1 nodes"),
+    "more nodes": (lambda graph, x, rows: x if rows == 3 else x.exp(), "graph (at the whole graph): it has 1 nodes"),
 }
 
 

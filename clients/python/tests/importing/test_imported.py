@@ -32,7 +32,7 @@ def test_feeds_contain_inputs_and_values(client: gs.Client) -> None:
     ("inputs", "sentence"),
     [
         ({}, "the inputs of this model are 'x': 'x' is missing"),
-        ({"x": 1, "w": 2}, "the inputs of this model are 'x': 'w' is none"),
+        ({"x": 1, "w": 2}, "the inputs of this model are 'x': 'w' is unknown"),
     ],
 )
 def test_wrong_inputs_are_refused(inputs: dict[str, int], sentence: str) -> None:
@@ -51,8 +51,8 @@ def test_weights_are_stored_under_valid_names(client: gs.Client) -> None:
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [
-        (("a/b", "a:b"), "'m.a/b' and 'm.a:b' would both be the tensor 'm.a_b'"),
-        (("a" * 127,), f"'m.{'a' * 127}' is longer than the name of a tensor may be, 128 characters"),
+        (("a/b", "a:b"), "'m.a/b' and 'm.a:b' would both become the tensor 'm.a_b'"),
+        (("a" * 127,), f"'m.{'a' * 127}' is too long for the name of a tensor: the limit is 128 characters"),
     ],
 )
 def test_invalid_tensor_names_are_refused(names: tuple[str, ...], sentence: str) -> None:
@@ -84,9 +84,9 @@ def test_model_has_valid_names_and_bound_weights(client: gs.Client) -> None:
 @pytest.mark.parametrize(
     ("inputs", "outputs", "sentence"),
     [
-        (("a/b", "a:b"), ("y",), "'a/b' and 'a:b' would both be the input 'a_b'"),
-        (("x",), ("y/0", "y 0"), "'y/0' and 'y 0' would both be the output 'y_0'"),
-        (("x",), ("a" * 129,), f"'{'a' * 129}' is longer than the name of an output may be, 128 characters"),
+        (("a/b", "a:b"), ("y",), "'a/b' and 'a:b' would both become the input 'a_b'"),
+        (("x",), ("y/0", "y 0"), "'y/0' and 'y 0' would both become the output 'y_0'"),
+        (("x",), ("a" * 129,), f"'{'a' * 129}' is too long for the name of an output: the limit is 128 characters"),
     ],
 )
 def test_invalid_model_names_are_refused_before_storing(

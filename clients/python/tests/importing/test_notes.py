@@ -11,7 +11,7 @@ def test_ops_of_several_nodes_are_noted_with_counts() -> None:
     tally.count("Norm", ["mean", "sub", "mul", "mul"])
     tally.count("Norm", ["mean", "sub"])
     tally.count("Norm", ["identity"])
-    assert [str(note) for note in tally.notes()] == ["Norm (2×): said by up to 4 nodes: mean, sub, 2 mul"]
+    assert [str(note) for note in tally.notes()] == ["Norm (2×): becomes up to 4 nodes: mean, sub, 2 mul"]
     assert tally.occurrences == {"Relu": 1, "Norm": 3}
     assert (tally.node_counts("Norm"), tally.node_counts("Relu"), tally.node_counts("Other")) == (
         (1, 4),

@@ -23,7 +23,7 @@ def test_same_reason_is_one_obstacle_with_several_places() -> None:
         obstacles.raise_all("the module Net")
     assert isinstance(caught.value, gs.InputError)
     assert str(caught.value) == (
-        "2 things of the module Net cannot be imported:\n"
+        "cannot import the module Net because of 2 obstacles:\n"
         "  sample (5 times, at line 0, line 1, line 2, …): it is random; pass the noise as an input\n"
         "  sample (at line 9): its shape is computed"
     )
@@ -37,4 +37,4 @@ def test_refusal_survives_pickling() -> None:
     restored = pickle.loads(pickle.dumps(error))
     assert (str(restored), restored.obstacles) == (str(error), error.obstacles)
     assert restored.obstacles[0].reads == ("x",)
-    assert str(error).startswith("one thing of the model cannot be imported:\n")
+    assert str(error).startswith("cannot import the model because of one obstacle:\n")

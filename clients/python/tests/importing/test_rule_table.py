@@ -26,5 +26,5 @@ def test_rule_is_found_under_its_names() -> None:
 def test_second_rule_for_an_op_is_refused() -> None:
     rules: RuleTable[int] = RuleTable()
     rules.put("Add", 1)
-    with pytest.raises(ValueError, match="Add has a rule already"):
+    with pytest.raises(ValueError, match="Add already has a rule"):
         rules.put("Add", 2)

@@ -65,7 +65,7 @@ def test_in_place_operators_change_all_aliases(client: gs.Client, operate: Any) 
 
 
 def test_in_place_operators_cannot_change_shape_or_dtype(client: gs.Client) -> None:
-    with pytest.raises(gs.RecordingError, match=r"add \(test_array.py:\d+\): in place, float64\[3\] cannot become"):
+    with pytest.raises(gs.RecordingError, match=r"add \(test_array.py:\d+\): float64\[3\] cannot become .* in place"):
         gs.function(lambda x: operator.iadd(x, np.ones((2, 3))), client=client)(X[0, 0])
     with pytest.raises(gs.RecordingError, match="cannot become float64"):
         gs.function(lambda x: operator.itruediv(x, 2), client=client)(ROWS)
@@ -202,7 +202,7 @@ def test_assignment_at_recorded_positions_passes_gradients(client: gs.Client) ->
 
 
 def test_new_axes_with_recorded_positions_are_refused(client: gs.Client) -> None:
-    with pytest.raises(gs.RecordingError, match="new axes and positions"):
+    with pytest.raises(gs.RecordingError, match="new axes with positions"):
         gs.function(lambda x, i: operator.setitem(x, (None, i), 1.0), client=client)(X, ROWS)
 
 
@@ -252,11 +252,11 @@ def test_assignment_passes_gradients(client: gs.Client) -> None:
 @pytest.mark.parametrize(
     ("key", "error", "told"),
     [
-        (7, IndexError, "no position 7"),
+        (7, IndexError, "position 7 is out of range"),
         ((0, 0, 0, 0), IndexError, "4 are indexed"),
-        ((..., ...), gs.RecordingError, "one Ellipsis"),
+        ((..., ...), gs.RecordingError, "only one Ellipsis"),
         ("x", gs.RecordingError, "str"),
-        (np.array([9]), gs.RecordingError, "beyond an axis of 4"),
+        (np.array([9]), gs.RecordingError, "out of range for an axis of extent 4"),
         (True, gs.RecordingError, "mask"),
         (1.5, gs.RecordingError, "float"),
     ],

@@ -55,13 +55,13 @@ def test_filter_by_a_product_of_spectra(client: gs.Client) -> None:
     [
         (lambda x: fft.rfft(x * 1j), "rfft.*complex128.*fft or fftn"),
         (lambda x: fft.ihfft(x * 1j), "ihfft.*complex128"),
-        (lambda x: fft.fft(x, axis=2), "fft.*no axis 2"),
+        (lambda x: fft.fft(x, axis=2), "fft.*axis 2 is out of range"),
         (lambda x: fft.fft(x, n=0), r"fft.*\[0\] on the axes \[1\]"),
-        (lambda x: fft.irfft(x[:, :1]), "irfft.*is of points"),
+        (lambda x: fft.irfft(x[:, :1]), "irfft.*needs points"),
         (lambda x: fft.fft(x, norm="unitary"), "fft.*not 'unitary'"),
-        (lambda x: fft.fftn(x, axes=(0, 0)), "fftn.*names an axis twice"),
+        (lambda x: fft.fftn(x, axes=(0, 0)), "fftn.*contains an axis twice"),
         (lambda x: fft.fft2(x, s=(2, 3, 4)), "fft2.*3 sizes.*2 axes"),
-        (lambda x: fft.fftn(x[0, 0]), "fftn.*no.* to go over"),
+        (lambda x: fft.fftn(x[0, 0]), "fftn.*needs at least one axis"),
     ],
 )
 def test_refusals_name_function_and_line(client: gs.Client, call: Any, told: str) -> None:

@@ -86,7 +86,7 @@ def test_function_is_recorded_again_at_most_eight_times(client: gs.Client) -> No
     for i in range(9):
         assert counted.function(X + i)[1] == (1 + i) * (2 + i)
     assert counted.times == 9
-    with pytest.raises(gs.RecordingError, match=r"recorded anew 8 times.*test_guards.py:\d+.*where"):
+    with pytest.raises(gs.RecordingError, match=r"recorded again 8 times.*test_guards.py:\d+.*where"):
         counted.function(X + 9)
     assert counted.times == 9
     assert counted.function(X + 3)[1] == 20

@@ -111,7 +111,7 @@ def test_number_takes_the_dtype_of_the_carry_if_it_fits(client: gs.Client) -> No
     f = gs.function(lambda x: gs.scan(lambda c, _: (0, c), x, length=2), client=client)
     last, seen = f(np.float32(3))
     assert (last.dtype, seen.tolist()) == (np.float32, [3, 0])
-    with pytest.raises(gs.RecordingError, match=r"begins as int64\[\], and becomes float64\[\]"):
+    with pytest.raises(gs.RecordingError, match=r"begins as int64\[\], but becomes float64\[\]"):
         gs.function(lambda x: gs.scan(lambda c, _: (0.5, None), x, length=2)[0], client=client)(3)
 
 
@@ -159,36 +159,39 @@ def step(c: Any, x: Any) -> Any:
 WRONG: dict[str, tuple[Any, str]] = {
     "a carry of another dtype": (
         lambda x: gs.scan(lambda c, _: (c > 0, None), x, length=3)[0],
-        r"scan \(test_loops.py:\d+\): the carry begins as float64\[\], and becomes bool\[\]",
+        r"scan \(test_loops.py:\d+\): the carry begins as float64\[\], but becomes bool\[\]",
     ),
     "a carry of another shape": (
         lambda x: gs.scan(lambda c, _: ({"a": c["a"] + np.ones(3)}, None), {"a": x}, length=3)[0]["a"],
-        r"the carry begins as float64\[\] at .a, and becomes float64\[3\]",
+        r"the carry begins as float64\[\] at .a, but becomes float64\[3\]",
     ),
     "a carry of another structure": (
         lambda x: gs.while_loop(lambda c: c[0] > 0, lambda c: c[0], [x], max_steps=3)[1],
-        r"while_loop .*the carry begins as \[float64\[\]\], and becomes float64\[\]",
+        r"while_loop .*the carry begins as \[float64\[\]\], but becomes float64\[\]",
     ),
-    "no pair": (lambda x: gs.scan(lambda c, _: c, x, length=3)[0], "gives back the next carry, and what is stacked"),
-    "no length": (lambda x: gs.scan(step, x)[0], "without xs, the length says how many steps"),
-    "two lengths": (lambda x: gs.scan(step, x, [XS, XS[:2]])[0], "disagree on the steps: 2, 3"),
-    "another length": (lambda x: gs.scan(step, x, XS, length=4)[0], "disagree on the steps: 3, 4"),
-    "no axis": (lambda x: gs.map(lambda e: e, {"a": x}), r"map .*xs.a is float64\[\], and has no axis"),
-    "nothing to go through": (lambda x: gs.map(lambda e: x, ()), "xs has no array"),
-    "no condition": (lambda x: gs.while_loop(lambda c: c, lambda c: c, x, max_steps=3)[0], "one bool, and not float64"),
-    "no predicate": (lambda x: gs.cond(x, lambda: 1.0, lambda: 2.0), r"cond .*one bool, and not by float64\[\]"),
+    "no pair": (lambda x: gs.scan(lambda c, _: c, x, length=3)[0], "return the next carry and the values to stack"),
+    "no length": (lambda x: gs.scan(step, x)[0], "pass length, the number of steps, if there are no xs"),
+    "two lengths": (lambda x: gs.scan(step, x, [XS, XS[:2]])[0], "disagree on the number of steps: 2, 3"),
+    "another length": (lambda x: gs.scan(step, x, XS, length=4)[0], "disagree on the number of steps: 3, 4"),
+    "no axis": (lambda x: gs.map(lambda e: e, {"a": x}), r"map .*xs.a is float64\[\], which has no axis"),
+    "nothing to go through": (lambda x: gs.map(lambda e: x, ()), "xs contains no array"),
+    "no condition": (lambda x: gs.while_loop(lambda c: c, lambda c: c, x, max_steps=3)[0], "one bool, not float64"),
+    "no predicate": (lambda x: gs.cond(x, lambda: 1.0, lambda: 2.0), r"cond .*one bool, not float64\[\]"),
     "unequal branches": (
         lambda x: gs.cond(x > 0, lambda: x, lambda: x > 0),
-        r"one function gives back float64\[\], and the other bool\[\]",
+        r"one function returns float64\[\], but the other bool\[\]",
     ),
-    "a point of integers": (lambda x: gs.fixed_point(lambda n: n, 1, tolerance=0, max_steps=3), "a point is of floats"),
+    "a point of integers": (
+        lambda x: gs.fixed_point(lambda n: n, 1, tolerance=0, max_steps=3),
+        r"x must be of floats, not int64\[\]",
+    ),
     "a derivative that reads more": (
         lambda x: gs.call(lambda y: y * x, x, derivative=lambda o, r, c: c),
-        r"reads what it is given, and float64\[\] it is not",
+        r"can read only its operands, but float64\[\] is not one of them",
     ),
     "a derivative of too many": (
         lambda x: gs.call(lambda y: y, x, derivative=lambda o, r, c: (c, c)),
-        r"a cotangent for each float operand, float64\[\], and not float64\[\], float64\[\]",
+        r"a cotangent for each float operand, float64\[\], not float64\[\], float64\[\]",
     ),
     "a look": (
         lambda x: gs.scan(lambda c, _: (c if c > 0 else -c, None), x, length=3)[0],
@@ -234,7 +237,7 @@ def test_values_cannot_leak_out_of_a_loop_body(client: gs.Client) -> None:
         gs.scan(step, x, length=2)
         return x
 
-    with pytest.raises(gs.RecordingError, match="is of another function that is recorded"):
+    with pytest.raises(gs.RecordingError, match="belongs to another recorded function"):
         gs.function(leaks, client=client)(1.0)
     with pytest.raises(gs.RecordingError, match="make it a carry"):
         gs.function(changes, client=client)(1.0)

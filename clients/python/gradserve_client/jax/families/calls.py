@@ -65,7 +65,7 @@ def _logaddexp(call: Call, _: Any) -> Results | None:
     return call.node(0).logaddexp(call.node(1))
 
 
-_CLOSURE_SENTENCE: Final = "reads values of the function around it, by which JAX has no derivatives: those are NaN"
+_CLOSURE_SENTENCE: Final = "reads values of the enclosing function, for which JAX has no derivatives: they are NaN"
 #: JAX functions with a custom rule that are one op with the same gradient
 OWN: Final[Mapping[str, Any]] = {
     "relu": _relu,
@@ -90,7 +90,7 @@ def custom(call: Call) -> Results:
         if other.matches(key, call.operands):
             return [*other.results]
     if call.context.custom_rules == "body":
-        sentence = "is differentiated as its body is, and not by its rule: custom_rules='body'"
+        sentence = "its body is differentiated, not its rule: custom_rules='body'"
         call.context.remark(Note("op", f"{call.op} {_name(call)}", 1, sentence))
         return call.inline(closed)
     if not any(value.is_float for value in call.operands if not value.is_constant):
@@ -100,7 +100,7 @@ def custom(call: Call) -> Results:
 
 def _name(call: Call) -> str:
     info = call.params["call_jaxpr"].jaxpr.debug_info
-    return str(info.func_name) if info is not None else "of no name"
+    return str(info.func_name) if info is not None else "without a name"
 
 
 def _trace_rule(call: Call, passed: list[int], source: str) -> Any:
@@ -115,7 +115,7 @@ def _trace_rule(call: Call, passed: list[int], source: str) -> Any:
         except Blocked:
             if not order:
                 raise
-    sentence = f"is run by a rule, and has derivatives up to order {order}: those beyond are NaN"
+    sentence = f"is run by a rule and has derivatives up to order {order}: higher ones are NaN"
     call.context.remark(Note("op", source, 1, sentence))
     return nan_jaxpr(call, passed)
 

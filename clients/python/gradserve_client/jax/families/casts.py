@@ -30,7 +30,7 @@ def convert_element_type(call: Call) -> Results:
         return value
     reason = unsupported(dtype)
     if reason is not None:
-        raise Blocked(f"it gives {reason}")
+        raise Blocked(f"it returns {reason}")
     node = call.node()
     if value.is_complex and dtype.kind == "b":
         return node.not_equal(call.like(0))
@@ -45,7 +45,7 @@ def bitcast_convert_type(call: Call) -> Results:
     bits = random_bits_of(call.operands[0])
     floats = bits.as_float(call.params["new_dtype"]) if bits is not None else None
     if floats is None:
-        raise Blocked("it reads the bits of one dtype as another")
+        raise Blocked("it reinterprets the bits of one dtype as another")
     return floats
 
 
@@ -55,7 +55,7 @@ def reduce_precision(call: Call) -> Results:
     bits = int(call.params["exponent_bits"]), int(call.params["mantissa_bits"])
     narrow = _FORMATS.get(bits)
     if narrow is None:
-        raise Blocked(f"it rounds to {bits[0]} bits of exponent and {bits[1]} of fraction, which no dtype has")
+        raise Blocked(f"it rounds to {bits[0]} exponent bits and {bits[1]} fraction bits, which no dtype has")
     if np.dtype(narrow).itemsize >= call.dtype().itemsize:
         return Value(call.shape(), call.dtype(), node=call.node())
     return call.node().cast(narrow).cast(call.dtype().name)

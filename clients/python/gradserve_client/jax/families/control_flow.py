@@ -15,7 +15,7 @@ from gradserve_client.jax.call import Call, Results
 from gradserve_client.jax.families.table import RULES
 from gradserve_client.jax.values import Value
 
-_WORKAROUND: Final = "state a bound as `max_steps`, or count the steps by lax.fori_loop or lax.scan"
+_WORKAROUND: Final = "pass a bound as `max_steps`, or use lax.fori_loop or lax.scan"
 
 
 @RULES("scan")
@@ -72,7 +72,7 @@ def while_(call: Call) -> Results:
     """`while` of at most `max_steps` steps. If the loop has not ended by then, its floats are NaN."""
     max_steps = call.context.max_steps
     if max_steps is None:
-        raise Blocked("it goes on until its data say otherwise", _WORKAROUND)
+        raise Blocked("the number of its steps depends on the data", _WORKAROUND)
     condition_consts, body_consts = int(call.params["cond_nconsts"]), int(call.params["body_nconsts"])
     carried = call.operands[condition_consts + body_consts :]
     constants = constant_positions(call.operands, range(condition_consts + body_consts))
@@ -170,4 +170,4 @@ def platform_index(call: Call) -> Results:
     for i, names in enumerate(platforms):
         if names is None or "cpu" in names:
             return np.asarray(i, np.int32)
-    raise Blocked("it is for platforms that are no processors")
+    raise Blocked("it has no branch for CPUs")

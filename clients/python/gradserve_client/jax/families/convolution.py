@@ -28,7 +28,7 @@ def conv_general_dilated(call: Call) -> Results:
     numbers = call.params["dimension_numbers"]
     spatial = call.rank() - 2
     if not 1 <= spatial <= 3:
-        raise Blocked(f"it is over {spatial} spatial axes, where one to three are possible")
+        raise Blocked(f"it is over {spatial} spatial axes, but only one to three are supported")
     x = _Image(transpose_axes(call.node(0), numbers.lhs_spec), [call.shape(0)[axis] for axis in numbers.lhs_spec])
     kernel = transpose_axes(call.node(1), numbers.rhs_spec)
     groups = int(call.params["feature_group_count"])

@@ -179,7 +179,7 @@ def power(call: Call) -> Results:
     if any(value.is_complex for value in call.operands):
         number = _number(call, 1)
         if number is None:
-            raise Blocked("no op is a complex power", "write jnp.exp(y * jnp.log(x)), or a real number as y")
+            raise Blocked("no op computes complex powers", "write jnp.exp(y * jnp.log(x)), or use a real number as y")
         is_whole = number.is_integer() and abs(number) <= _MAX_SQUARED_EXPONENT
         return _integer_power(call.node(0), int(number)) if is_whole else call.node(0).pow_scalar(number)
     if call.is_constant(1) and not call.shape(1) and np.isfinite(float(call.constant_value(1))) and call.is_float():
@@ -278,5 +278,5 @@ def polygamma(call: Call) -> Results:
     """`polygamma` of a constant order."""
     orders = np.unique(call.static(0, "order"))
     if orders.size != 1 or orders[0] != round(float(orders[0])) or not 0 <= orders[0] <= 170:
-        raise Blocked("its order is not one whole number from 0 to 170")
+        raise Blocked("its order is not one integer from 0 to 170")
     return call.node(1).polygamma(int(orders[0]))

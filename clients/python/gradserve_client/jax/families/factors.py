@@ -16,7 +16,7 @@ from gradserve_client.jax.values import LazyNode, Value
 @RULES("cholesky")
 def cholesky(call: Call) -> Results:
     """`cholesky` of a matrix that was made symmetric first, as JAX's functions do."""
-    return _unsymmetrized(call, "; of jax.scipy.linalg.solve, assume_a='gen'").cholesky()
+    return _unsymmetrized(call, "; for jax.scipy.linalg.solve, pass assume_a='gen'").cholesky()
 
 
 @RULES("eigh")
@@ -36,7 +36,7 @@ def svd(call: Call) -> Results:
         return [s]
     rows, columns = call.shape()[-2:]
     if call.params["full_matrices"] and rows != columns:
-        raise Blocked("it asks for vectors beyond those of values", "state full_matrices=False")
+        raise Blocked("it requests more singular vectors than singular values", "use full_matrices=False")
     return [s, u, vh]
 
 
@@ -45,9 +45,9 @@ def qr(call: Call) -> Results:
     """`qr`, reduced."""
     rows, columns = call.shape()[-2:]
     if call.params["pivoting"]:
-        raise Blocked("it exchanges columns", "leave pivoting as it is, False")
+        raise Blocked("it pivots columns", "leave pivoting at its default, False")
     if call.params["full_matrices"] and rows > columns:
-        raise Blocked("it asks for columns beyond those of the matrix", "state mode='reduced'")
+        raise Blocked("it requests more columns than the matrix has", "use mode='reduced'")
     return outputs_of(call.node().qr(), 2)
 
 
@@ -78,8 +78,8 @@ def lu(call: Call) -> Results:
 class Pivots:
     """Marker of LU's row exchanges, which no node computes. `permutation` writes the row order that they lead to."""
 
-    reason = "it reads which rows LU exchanged, one after the other"
-    workaround = "read the permutation, which lax.linalg.lu gives, too"
+    reason = "it reads the row exchanges of LU as a sequence"
+    workaround = "read the permutation, which lax.linalg.lu also returns"
 
     def __init__(self, permutation: Callable[[], Node]) -> None:
         self.permutation = permutation
@@ -90,7 +90,7 @@ def lu_pivots_to_permutation(call: Call) -> Results:
     """The permutation of `lu`. Other pivots are unsupported."""
     pivots = call.operands[0].marker
     if not isinstance(pivots, Pivots) or call.params["permutation_size"] != call.shape()[-1]:
-        raise Blocked("it is of other pivots than those of lu, or of fewer than rows")
+        raise Blocked("its pivots are not those of lu, or are fewer than the rows")
     return [_lazy(call, 0, pivots.permutation)]
 
 
@@ -101,14 +101,16 @@ def _lazy(call: Call, i: int, write: Callable[[], Node]) -> Value:
 def _require_all_values(call: Call) -> None:
     """Raise Blocked if only some of the values are requested."""
     if call.params["subset_by_index"] is not None:
-        raise Blocked("it asks for some of the values alone", "slice what it gives of all of them")
+        raise Blocked("it requests only some of the values", "slice the result for all of them")
 
 
 def _unsymmetrized(call: Call, more: str = "") -> Node:
     """Return x if the operand is the symmetric part of x. Raises Blocked if it is not recognised as one."""
     symmetric = _symmetric_origin(call.node(), is_complex=call.is_complex())
     if symmetric is None:
-        raise Blocked("it reads the lower triangle of a matrix alone", f"leave symmetrize_input as it is, True{more}")
+        raise Blocked(
+            "it reads only the lower triangle of a matrix", f"leave symmetrize_input at its default, True{more}"
+        )
     return symmetric
 
 

@@ -79,7 +79,7 @@ def _bitwise(call: Call, op: str) -> Node:
         masked, power = low
         return call.node(masked).mod(call.like(power))
     if width > 32:
-        raise Blocked(f"it is of {call.dtype()}, whose highest bits no remainder in int64 tells", "cast it to int32")
+        raise Blocked(f"its dtype is {call.dtype()}, but only up to 32 bits are supported", "cast it to int32")
     powers = np.int64(2) ** np.arange(width)
     left, right = (_bits(call, i, powers) for i in (0, 1))
     combined: Node = call.graph.op(op, left, right)
@@ -128,7 +128,7 @@ def shift_right_logical(call: Call) -> Results:
 
 def _require_narrow(call: Call) -> None:
     if _width(call) > 32:
-        raise Blocked(f"it shifts {call.dtype()}, whose bits go beyond int64", "cast it to int32")
+        raise Blocked(f"it shifts {call.dtype()}, which can overflow int64", "cast it to int32")
 
 
 def _shift(call: Call, x: Node, by: Node) -> Node:
@@ -146,5 +146,5 @@ def _shift(call: Call, x: Node, by: Node) -> Node:
 def population_count(call: Call) -> Results:
     """The number of bits that are set, of up to 32."""
     if _width(call) > 32:
-        raise Blocked(f"it is of {call.dtype()}, whose highest bits no remainder in int64 tells", "cast it to int32")
+        raise Blocked(f"its dtype is {call.dtype()}, but only up to 32 bits are supported", "cast it to int32")
     return _bits(call, 0, np.int64(2) ** np.arange(_width(call))).sum(axes=[-1]).cast(call.dtype().name)

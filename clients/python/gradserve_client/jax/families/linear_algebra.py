@@ -64,13 +64,13 @@ def custom_linear_solve(call: Call) -> Results:
     starts = np.cumsum(counts)
     solver = call.operands[starts[2] : starts[3]]
     if lengths.matvec != 1 or not any(isinstance(value.marker, LazyNode) for value in solver) or len(call.results) != 1:
-        raise Blocked("it is solved by a program of its own", "use jnp.linalg.solve, or lax.fixed_point as custom_vjp")
+        raise Blocked("it has its own solver", "use jnp.linalg.solve, or lax.fixed_point as custom_vjp")
     a, b = call.operands[0], call.operands[-1]
     for transposed in (False, True):
         for axis in range(len(b.shape)):
             if _is_product(jaxprs.matvec, a, b, axis, transposed):
                 return [_solve(call, a, b, axis, transposed)]
-    raise Blocked("which axes of its operands are those of matrices is not to be seen", "map over leading axes")
+    raise Blocked("the matrix axes of its operands cannot be determined", "map over leading axes")
 
 
 def _column_order(a: Value, b: Value, axis: int) -> tuple[int, list[int]] | None:

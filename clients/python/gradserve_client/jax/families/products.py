@@ -20,7 +20,7 @@ def dot_general(call: Call) -> Results:
     dtype = call.results[0].dtype
     reason = unsupported(dtype)
     if reason is not None:
-        raise Blocked(f"it gives {reason}")
+        raise Blocked(f"it returns {reason}")
     widest = np.result_type(dtype, call.dtype(0), call.dtype(1))
     a, b = (_node_as(call, i, widest) for i in (0, 1))
     (left, right), (left_batch, right_batch) = (

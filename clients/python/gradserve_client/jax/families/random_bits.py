@@ -42,12 +42,12 @@ class RandomBits:
     @property
     def reason(self) -> str:
         """The reason why no node computes it."""
-        return f"it reads {self.width} random bits as a whole number, which the wire lacks"
+        return f"it reads {self.width} random bits as an integer, an unsupported dtype"
 
     @property
     def workaround(self) -> str:
         """The dtypes to draw instead."""
-        return "draw floats, or whole numbers of 32 bits: dtype='int32'"
+        return "draw floats, or 32-bit integers: dtype='int32'"
 
     def shifted(self, by: Array) -> RandomBits | None:
         """Return the stage after a shift right that leaves the fraction, or None for other shifts."""

@@ -15,7 +15,7 @@ from gradserve_client.jax.families.table import RULES
 def random_seed(call: Call) -> Results:
     """`random_key` of one seed. For seeds of up to 32 bits, the upper word is 0."""
     if call.rank():
-        raise Blocked("it makes keys of several seeds", "make one key, and split it")
+        raise Blocked("it makes keys from several seeds", "make one key, and split it")
     seed = call.node().cast("int64")
     if call.dtype().itemsize < 8:
         seed = seed.mod(call.constant(2**32, np.int64))

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Final
 
 _NO_OP: Final = ("no op computes it", "")
-_FACTORS: Final = ("no op gives these factors", "use cholesky, eigh, lu, qr or svd, where these will do")
-_DEVICES: Final = ("it speaks of several devices, and a graph runs on one", "import the function of one device")
-_CALLBACK: Final = ("it calls back into Python", "return what the callback is to see")
+_FACTORS: Final = ("no op computes these factors", "use cholesky, eigh, lu, qr or svd, if one of them suffices")
+_DEVICES: Final = ("it uses several devices, but a graph runs on one", "import the function for one device")
+_CALLBACK: Final = ("it calls back into Python", "return the values that the callback needs")
 _STATE: Final = ("it changes memory in place", "return the new value")
-_BITS: Final = ("it is of single bits, which no op reads", "")
+_BITS: Final = ("it works on single bits, which no op reads", "")
 _GENERATOR: Final = (
-    "its generator depends on the device, and no other has its numbers",
-    "use jax.random, whose numbers are of threefry",
+    "its numbers depend on the device and cannot be reproduced on another",
+    "use jax.random with threefry keys",
 )
-_GENERAL: Final = ("it reduces by a function of its own", "use sum, prod, max, min, any or all")
-_ELSEWHERE: Final = ("it is a program of another machine", "write it with jax.numpy")
+_GENERAL: Final = ("it reduces with a custom function", "use sum, prod, max, min, any or all")
+_ELSEWHERE: Final = ("it calls external code", "write it with jax.numpy")
 
 #: the reason and a workaround
 UNSUPPORTED: Final[Mapping[str, tuple[str, str]]] = {
@@ -66,10 +66,10 @@ UNSUPPORTED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("addupdate", "freeze", "get", "new_ref", "swap"), _STATE),
     **dict.fromkeys(("clz", "mulhi", "nextafter"), _BITS),
     **dict.fromkeys(("philox2x32", "philox4x32", "rng_bit_generator", "rng_uniform"), _GENERATOR),
-    **dict.fromkeys(("threefry2x32", "threefry4x32"), ("it is threefry itself, on counters", "use jax.random")),
+    **dict.fromkeys(("threefry2x32", "threefry4x32"), ("it applies threefry directly to counters", "use jax.random")),
     **dict.fromkeys(("reduce", "reduce_window", "select_and_scatter"), _GENERAL),
     **dict.fromkeys(
-        ("after_all", "create_token", "dce_sink", "stage"), ("it orders effects, and a graph has none", "")
+        ("after_all", "create_token", "dce_sink", "stage"), ("it orders effects, but a graph has none", "")
     ),
     **dict.fromkeys(("custom_partitioning", "ffi_call", "linear_call"), _ELSEWHERE),
 }

@@ -150,7 +150,7 @@ def select_and_scatter_add(call: Call) -> Results:
     windows = _Windows.of(call)
     greatest = call.params["select_prim"].name == "ge"
     if len(windows.axes) > 2 or not call.is_float() or call.rank() < 2:
-        raise Blocked(f"its windows are over {len(windows.axes)} axes of {call.rank()}, where two are possible")
+        raise Blocked(f"its windows span {len(windows.axes)} axes of {call.rank()}, but only two are supported")
     node, shape = _pad_operand(call, windows, 1, lowest(call.dtype()) if greatest else highest(call.dtype()))
     order = _window_axes_last(windows, call.rank(), 2)
     x = transpose_axes(node if greatest else node.neg(), order)

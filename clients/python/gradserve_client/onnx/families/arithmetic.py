@@ -158,7 +158,7 @@ def cast(call: Call) -> RuleResult:
     """Cast to a dtype of the wire."""
     dtype = call.results[0].dtype
     if dtype.name not in REALS:
-        raise Blocked(f"it gives {dtype.name}, which the wire lacks")
+        raise Blocked(f"it returns {dtype.name}, an unsupported dtype")
     if call.op == "CastLike" and call.is_constant(0):
         return np.asarray(call.value().example).astype(dtype)
     return call.node().cast(dtype.name)

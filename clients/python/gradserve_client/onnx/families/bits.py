@@ -45,7 +45,7 @@ def bitwise(call: Call) -> RuleResult:
     """Combine bit by bit. Remainders by powers of two extract the bits."""
     width = _bits(call)
     if width > 32:
-        raise Blocked(f"it is of {call.dtype()}, whose highest bits no remainder in int64 tells", "cast it to int32")
+        raise Blocked(f"its dtype is {call.dtype()}, but only up to 32 bits are supported", "cast it to int32")
     powers = np.int64(2) ** np.arange(width)
     left, right = (_bits_of(call, call.node(i), powers) for i in (0, 1))
     combined = {

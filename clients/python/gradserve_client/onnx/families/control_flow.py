@@ -31,7 +31,7 @@ def if_(call: Call) -> RuleResult:
     branches = [call.body("then_branch"), call.body("else_branch")]
     counts = [len(branch.output) for branch in branches]
     if counts[0] != counts[1]:
-        raise Blocked(f"its branches have {counts[0]} and {counts[1]} results")
+        raise Blocked(f"its branches have different numbers of results, {counts[0]} and {counts[1]}")
     if call.value().known is not Known.DATA:
         return call.bodies.inline(branches[0] if bool(call.static(0, "condition").reshape(-1)[0]) else branches[1])
     consts = call.bodies.consts(*branches)
@@ -86,7 +86,7 @@ def _for(
 
 def _require_carried(carried: Sequence[BodyInput], after: Sequence[Value]) -> None:
     for each, value in zip(carried, after, strict=False):
-        require_same(f"what it carries as {each.name!r}", each.example, np.asarray(value.example))
+        require_same(f"its carry {each.name!r}", each.example, np.asarray(value.example))
 
 
 def _while(
@@ -101,7 +101,7 @@ def _while(
     if len(body.output) - 1 > len(model_carries):
         if call.has(1):
             call.static(1, "condition")
-        raise Blocked("how many rows its stacked results have depends on the data, as its condition does")
+        raise Blocked("the number of rows of its stacked results depends on the data, as its condition does")
     max_steps = _bound(call)
     condition_input = BodyInput(condition, np.asarray(True))
     carries = [counter, condition_input, *model_carries]
@@ -130,7 +130,7 @@ def _bound(call: Call) -> int:
         steps = int(call.static(0, "number of iterations").reshape(-1)[0])
         return steps if max_steps is None else min(steps, max_steps)
     if max_steps is None:
-        raise Blocked("it goes on until its data say otherwise", "state a bound as `max_steps`")
+        raise Blocked("the number of its steps depends on the data", "pass a bound as `max_steps`")
     return max_steps
 
 

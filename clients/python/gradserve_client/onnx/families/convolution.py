@@ -17,7 +17,7 @@ from gradserve_client.onnx.families.windows import per_axis, span_of, windows_of
 
 def _require_axes(axes: int) -> None:
     if not 1 <= axes <= 3:
-        raise Blocked(f"it is over {axes} spatial axes, where one to three are possible")
+        raise Blocked(f"it is over {axes} spatial axes, but only one to three are supported")
 
 
 @RULES("Conv")
@@ -117,7 +117,7 @@ def col2im(call: Call) -> RuleResult:
 def deform_conv(call: Call) -> RuleResult:
     """Sample each tap of the kernel at its own fractional position, and multiply with the kernel."""
     if call.rank() != 4:
-        raise Blocked(f"it is over {call.rank() - 2} spatial axes, where two are possible")
+        raise Blocked(f"it is over {call.rank() - 2} spatial axes, but only two are supported")
     batch, channels, height, width = call.shape()
     features, per_group, *kernel = call.shape(1)
     groups, offset_groups, taps = call.attrs["group"], call.attrs["offset_group"], size(kernel)

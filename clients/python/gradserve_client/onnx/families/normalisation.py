@@ -24,7 +24,8 @@ def batch_normalization(call: Call) -> RuleResult:
     training = bool(call.attrs.get("training_mode", 0))
     if call.version < 14 and call.is_requested(1):
         raise Blocked(
-            "before opset 14 its further outputs are of another form of training", "convert it to opset 14 or newer"
+            "before opset 14, its additional outputs belong to another form of training",
+            "convert it to opset 14 or newer",
         )
     if not training:
         return _by_statistics(call)
@@ -110,7 +111,7 @@ def lrn(call: Call) -> RuleResult:
     """Compute x / (bias + alpha / size · Σ x²)^beta, summed over neighbouring channels."""
     width = call.attrs["size"]
     if width < 1:
-        raise Blocked(f"its size is {width}, and at least 1")
+        raise Blocked(f"its size must be at least 1, not {width}")
     before = (width - 1) // 2
     channels, rank = call.shape()[1], call.rank()
     squares = call.node().square().pad([0, 0, before, width - 1 - before, *[0] * (2 * (rank - 2))])

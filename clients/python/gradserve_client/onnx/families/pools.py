@@ -91,7 +91,7 @@ def _flat_positions(call: Call, windows: Windows) -> Array:
 def _summed(call: Call, x: Node, windows: Windows) -> Node:
     """Return the sum of each window, by a convolution of each plane with ones."""
     if windows.axes > 3:
-        raise Blocked(f"it is over {windows.axes} spatial axes, where one to three are possible")
+        raise Blocked(f"it is over {windows.axes} spatial axes, but only one to three are supported")
     batch, channels = call.shape()[:2]
     padded = pad_or_crop(x, call.shape(), [0, 0, *windows.before], [0, 0, *windows.ends])
     extents = [e + b + a for e, b, a in zip(windows.extents, windows.before, windows.ends, strict=True)]

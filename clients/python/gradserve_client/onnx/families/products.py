@@ -63,7 +63,7 @@ def _terms(call: Call) -> _Terms:
     max_hidden = max(hidden, default=0)
     ellipsis_letters = "".join(free[:max_hidden])
     if any(extents != (1,) and 1 in extents for extents in _broadcast_extents(call, operands, max_hidden)):
-        raise Blocked("its ellipses broadcast extents of 1, which letters do not")
+        raise Blocked("its ellipses broadcast extents of 1, which letters cannot")
     if not arrow:
         letters = inputs.replace(",", "").replace("...", "")
         result = "..." * ("..." in inputs) + "".join(

@@ -151,7 +151,7 @@ def lp_normalization(call: Call) -> RuleResult:
     """Compute x / ‖x‖ along the axis, and 0 if the norm is 0."""
     axis, x = call.axis(call.rank()), call.node()
     if call.attrs["p"] not in {1, 2}:
-        raise Blocked(f"norms of order {call.attrs['p']} are none of ONNX's")
+        raise Blocked(f"ONNX defines no norm of order {call.attrs['p']}")
     norm = x.norm(axes=[axis], keepdims=True) if call.attrs["p"] == 2 else x.abs().sum(axes=[axis], keepdims=True)
     zero = norm.equal(call.like(0))
     return x.div(zero.where(call.like(1), norm))

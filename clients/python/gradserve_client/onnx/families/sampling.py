@@ -121,7 +121,7 @@ _MODES = {"bilinear": "linear", "bicubic": "cubic", "linear": "linear", "cubic":
 def grid_sample(call: Call) -> RuleResult:
     """Sample at positions given as fractions of the image between −1 and 1, the last axis first."""
     if call.dtype(1) != call.dtype():
-        raise Blocked(f"its grid is {call.dtype(1)} and its image {call.dtype()}", "cast one of them")
+        raise Blocked(f"its grid is {call.dtype(1)}, but its image is {call.dtype()}", "cast one of them")
     mode, padding_mode, aligned = (
         _MODES[call.text("mode")],
         call.text("padding_mode"),
@@ -170,7 +170,7 @@ def roi_align(call: Call) -> RuleResult:
     """Sample regions at a grid of points within each bin, and take the mean or maximum of each bin."""
     ratio, rows, columns = call.attrs["sampling_ratio"], call.attrs["output_height"], call.attrs["output_width"]
     if ratio <= 0:
-        raise Blocked("without a sampling_ratio, how many points are read depends on the regions", "state one")
+        raise Blocked("without a sampling_ratio, the number of sampled points depends on the regions", "set one")
     offset = 0.5 if call.attrs.get("coordinate_transformation_mode") == b"half_pixel" else 0.0
     regions, channels, height, width = call.shape(1)[0], *call.shape()[1:]
     corners = call.node(1).mul_scalar(call.attrs["spatial_scale"]).sub_scalar(offset)

@@ -35,7 +35,7 @@ def _written(call: Call, indices: Sequence[Node]) -> Node:
     """
     reduction = call.attrs.get("reduction", b"none").decode()
     if call.dtype().kind == "b" and reduction != "none":
-        raise Blocked(f"it reduces bools by {reduction!r}")
+        raise Blocked(f"it reduces bools with {reduction!r}")
     if reduction not in ("none", "add"):
         return _reduced(call, indices, reduction)
     write = call.graph.index_set if reduction == "none" else call.graph.index_add

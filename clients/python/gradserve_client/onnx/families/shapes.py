@@ -71,7 +71,7 @@ def slice_(call: Call) -> RuleResult:
     axes = [axis % rank for axis in call.ints(3, "axes") or range(len(starts))]
     steps = call.ints(4, "steps") or [1] * len(starts)
     if not len(starts) == len(stops) == len(axes) == len(steps):
-        raise Blocked("its starts, ends, axes and steps are not of one length")
+        raise Blocked("its starts, ends, axes and steps have different lengths")
     reads = [range(extent) for extent in call.shape()]
     for axis, start, stop, step in zip(axes, starts, stops, steps, strict=True):
         # ONNX clamps an end before the front, which Python would count from the back
@@ -220,5 +220,5 @@ def reverse_sequence(call: Call) -> RuleResult:
 def bit_cast(call: Call) -> RuleResult:
     """Translate only casts to the same dtype: arithmetic cannot reinterpret bits."""
     if call.results[0].dtype != call.dtype():
-        raise Blocked("it reads bits as numbers of another dtype, which arithmetic cannot say")
+        raise Blocked("it reinterprets bits as numbers of another dtype, which no op can express")
     return call.node().identity()

@@ -7,14 +7,14 @@ from typing import Final
 
 _RANDOM: Final = ("it is random", "pass the noise as an input of the model")
 _QUANTISED: Final = (
-    "it quantises, and whole numbers have no derivatives",
-    "import the model from before it was quantised",
+    "it quantises, and integers have no derivatives",
+    "import the model as it was before quantisation",
 )
-_STRINGS: Final = ("it is of strings, which are no tensors of the wire", "")
-_SEQUENCES: Final = ("it is of sequences or optionals, which are no tensors", "")
-_SHAPE_BY_DATA: Final = ("how large its result is depends on the values of the data", "")
+_STRINGS: Final = ("it works on strings, which gradserve does not support", "")
+_SEQUENCES: Final = ("it works on sequences or optionals, which are not tensors", "")
+_SHAPE_BY_DATA: Final = ("the size of its result depends on the values of the data", "")
 #: ops of the domain ai.onnx.ml
-CLASSICAL: Final = ("it is of classical models, in the domain ai.onnx.ml", "")
+CLASSICAL: Final = ("it belongs to classical models, in the domain ai.onnx.ml", "")
 
 _OF_STRINGS: Final = ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer")
 _OF_SEQUENCES: Final = (
@@ -53,7 +53,7 @@ UNSUPPORTED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     **dict.fromkeys(_OF_STRINGS, _STRINGS),
     **dict.fromkeys(_OF_SEQUENCES, _SEQUENCES),
-    "ImageDecoder": ("it reads files of images", "decode them before, and pass the pixels"),
+    "ImageDecoder": ("it reads image files", "decode them first, and pass the pixels"),
     **dict.fromkeys(("NonMaxSuppression", "NonZero", "Unique"), _SHAPE_BY_DATA),
     **dict.fromkeys(
         (

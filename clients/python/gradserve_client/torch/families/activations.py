@@ -80,6 +80,6 @@ def dropout(call: Call) -> Results:
     if call["train"] and call["p"] != 0:
         raise Blocked(
             f"in training it is random; {RANDOM[0]}",
-            "call module.eval(), or multiply with a mask that is an input",
+            "call module.eval(), or multiply by a mask that is an input",
         )
     return [call.value("input"), None]

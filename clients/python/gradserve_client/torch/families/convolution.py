@@ -15,7 +15,7 @@ from gradserve_client.torch.families.table import RULES
 def convolution(call: Call) -> Results:
     """Write a convolution or a transposed convolution."""
     axes = call.rank("input") - 2
-    require(1 <= axes <= 3, f"it is over {axes} spatial axes, where one to three are possible")
+    require(1 <= axes <= 3, f"it is over {axes} spatial axes, but only one to three are supported")
     attributes: dict[str, Any] = {name: call.ints(name, axes) for name in ("stride", "padding", "dilation")}
     groups = int(call["groups"])
     x, kernel, bias = call.node("input"), call.node("weight"), call.optional_node("bias")

@@ -11,7 +11,7 @@ from gradserve_client.torch.families.table import RULES
 
 def _distances(call: Call, a: Node, b: Node) -> Node:
     order = float(call["p"])
-    require(0 < order < np.inf, f"it is of order {order:g}", "write it with abs, and sum or amax")
+    require(0 < order < np.inf, f"its order is {order:g}", "write it with abs, and sum or amax")
     return a.cdist(b, p=order)
 
 

@@ -21,8 +21,8 @@ def svd(call: Call) -> Results:
     rows, columns = call.shape("A")[-2:]
     require(
         not (call["compute_uv"] and call["full_matrices"]) or rows == columns,
-        "it asks for vectors beyond those of values",
-        "state full_matrices=False",
+        "it requests more singular vectors than singular values",
+        "use full_matrices=False",
     )
     return outputs_of(call.node("A").svd(), 3)
 
@@ -33,8 +33,8 @@ def qr(call: Call) -> Results:
     rows, columns = call.shape("A")[-2:]
     require(
         call["mode"] != "complete" or rows <= columns,
-        "it asks for columns beyond those of the matrix",
-        "state mode='reduced'",
+        "it requests more columns than the matrix has",
+        "use mode='reduced'",
     )
     q, r = outputs_of(call.node("A").qr(), 2)
     return [None if call["mode"] == "r" else q, r]
@@ -43,7 +43,7 @@ def qr(call: Call) -> Results:
 @RULES("linalg_lu")
 def lu(call: Call) -> Results:
     """Return the permutation as a matrix, and the factors."""
-    require(bool(call["pivot"]), "it exchanges no rows", "leave pivot as it is, True")
+    require(bool(call["pivot"]), "it does not exchange rows", "leave pivot at its default, True")
     permutation, lower, upper = outputs_of(call.node("A").lu(), 3)
     rows = call.constant(np.arange(call.shape("A")[-2]).reshape(-1, 1), "int64")
     matrix = permutation.unsqueeze(axes=[call.rank("A") - 2]).equal(rows).cast(call.results[0].dtype)
@@ -67,5 +67,8 @@ def pinv(call: Call) -> Results:
     """Write `pinv`. Singular values below a fixed fraction of the largest one count as 0."""
     atol, rtol = ((call.value(name).number if call.has(name) else None) for name in ("atol", "rtol"))
     is_constant = all(not call.has(name) or call.value(name).number is not None for name in ("atol", "rtol"))
-    require(is_constant and not atol and not call["hermitian"], "its bound is no part of the largest singular value")
+    require(
+        is_constant and not atol and not call["hermitian"],
+        "its tolerance is not relative to the largest value",
+    )
     return call.node().pinv(rcond=rtol)

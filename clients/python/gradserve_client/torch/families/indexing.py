@@ -55,7 +55,9 @@ def _expand_masks(indices: Sequence[Value | None]) -> list[Value | None]:
         if index is None or index.type.dtype not in ("bool", "uint8"):
             expanded.append(index)
         elif index.constant is None:
-            raise Blocked("it is a mask of data, and says how many there are", "choose with torch.where")
+            raise Blocked(
+                "it is a mask that depends on the data, so the result has no fixed size", "choose with torch.where"
+            )
         else:
             expanded += [constant_of(each) for each in index.constant.nonzero(as_tuple=True)]
     return expanded
@@ -104,7 +106,7 @@ def gather(call: Call) -> Results:
 def embedding(call: Call) -> Results:
     """Read rows of a table. The padding row has no gradient."""
     if call["scale_grad_by_freq"]:
-        raise Blocked("it divides gradients by how often a row is read", "scale the gradients after")
+        raise Blocked("it divides the gradient of each row by its number of reads", "scale the gradients afterwards")
     padding = int(call["padding_idx"])
     indices = call.node_as("indices", "int64")
     return call.node("weight").embedding(indices, padding_idx=padding if padding >= 0 else None)
@@ -120,7 +122,7 @@ def embedding_bag(call: Call) -> Results:
     Rows that tie share the gradient of a maximum. The result for an empty bag is 0.
     """
     if call["scale_grad_by_freq"]:
-        raise Blocked("it divides gradients by how often a row is read", "scale the gradients after")
+        raise Blocked("it divides the gradient of each row by its number of reads", "scale the gradients afterwards")
     count, bags, mode = call.shape("indices")[0], call.result.shape[0], int(call["mode"])
     indices = call.node_as("indices", "int64")
     rows = call.node("weight").embedding(indices)
@@ -151,7 +153,7 @@ def _bags(call: Call, indices: Node, count: int, bags: int) -> Node:
 @RULES("nonzero_static")
 def nonzero_static(call: Call) -> Results:
     """Return the first `size` positions of nonzero elements, padded with the fill value."""
-    require(call.rank() > 0, "it is of a number", "reshape it to one axis")
+    require(call.rank() > 0, "its operand is a scalar", "reshape it to one axis")
     k, mask = int(call["size"]), call.node()
     nonzero = (mask if call.dtype() == "bool" else mask.cast("bool")).nonzero(k)
     is_found = call.constant(np.arange(k).reshape(-1, 1), "int64").less(nonzero.get_output(1))
@@ -165,7 +167,7 @@ def repeat_interleave(call: Call) -> Results:
     Entry j is the number of positions whose repetitions end at or before j: a cumulative sum over marks at the ends.
     """
     length = call["output_size"]
-    require(length is not None, "how long its result is, the data say", "state its output_size")
+    require(length is not None, "the length of its result depends on the data", "pass output_size")
     ends = call.node_as("repeats", "int64").cumsum(0)
     marks = call.graph.full(shape=[int(length) + 1], dtype="int64")
     return call.graph.index_add(marks, ends, call.constant(1, "int64")).cumsum(0).slice(stops=[int(length)])

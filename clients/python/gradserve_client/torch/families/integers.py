@@ -34,7 +34,7 @@ def bitwise(call: Call) -> Results:
     if dtype == "bool":
         return op(a, b)
     width = np.iinfo(dtype).bits
-    require(width <= 32, f"it is of {dtype}, whose highest bits no remainder tells", "cast it to int32")
+    require(width <= 32, f"its dtype is {dtype}, but only up to 32 bits are supported", "cast it to int32")
     powers = np.int64(2) ** np.arange(width)
     bits = [_bits(call, each, powers) for each in (a, b)]
     terms = op(*bits).where(call.constant(powers, "int64"), call.constant(0, "int64"))

@@ -15,7 +15,7 @@ from gradserve_client.torch.families.table import RULES
 
 def _eps(call: Call) -> float:
     eps = float(call["eps"])
-    require(eps > 0, f"its eps is {eps}, which has to be positive")
+    require(eps > 0, f"its eps must be positive, not {eps}")
     return eps
 
 

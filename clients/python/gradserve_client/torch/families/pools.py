@@ -132,5 +132,5 @@ def adaptive_avg_pool(call: Call) -> Results:
 @RULES("adaptive_max_pool2d", "adaptive_max_pool3d")
 def adaptive_max_pool(call: Call) -> Results:
     """Compute the first maximum of windows that divide each axis as evenly as possible."""
-    require(not call.is_used(1), "it says where the maxima are, of windows that differ", "use max_pool")
+    require(not call.is_used(1), "it returns the positions of maxima in windows of different sizes", "use max_pool")
     return [call.node().adaptive_max_pool(call.ints("output_size", int(call.op[len("adaptive_max_pool")]))), None]

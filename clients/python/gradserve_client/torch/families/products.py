@@ -68,7 +68,7 @@ def solve(call: Call) -> Results:
 @RULES("linalg_solve_triangular")
 def solve_triangular(call: Call) -> Results:
     """Solve a triangular system, from the left or the right."""
-    require(not call["unitriangular"], "its triangle has ones on the diagonal, whatever that holds")
+    require(not call["unitriangular"], "it assumes a unit diagonal, which no op supports")
     a, b, upper = call.node(), call.node("B"), bool(call["upper"])
     if call["left"]:
         return a.triangular_solve(b, lower=not upper)

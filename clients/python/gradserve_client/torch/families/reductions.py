@@ -110,7 +110,7 @@ def vector_norm(call: Call) -> Results:
     order, axes = float(call["ord"]), _axes_arguments(call)
     x = call.node_as("self", call.result.dtype)
     if not call.rank():
-        require(order != 0, "it counts what is not 0, of a number")
+        require(order != 0, "it counts the nonzero elements of a scalar")
         return x.abs()
     if order == 2:
         return x.norm(**axes)
@@ -118,7 +118,7 @@ def vector_norm(call: Call) -> Results:
         return x.abs().sum(**axes)
     if np.isinf(order):
         return call.graph.op("max" if order > 0 else "min", x.abs(), **axes)
-    require(order >= 1, f"it is of order {order}, which is no norm", "write its sum of powers")
+    require(order >= 1, f"its order is {order}, which is not a norm", "write the sum of powers")
     return _power_norm(call, x, order, axes)
 
 

@@ -52,7 +52,7 @@ class _Axis:
 def grid_sampler(call: Call) -> Results:
     """Sample bilinearly or at the nearest position. Outside the image, read zeros, the border or the reflection."""
     mode, padding, corners = (call[name] for name in ("interpolation_mode", "padding_mode", "align_corners"))
-    require(mode in (0, 1), "it interpolates by cubic curves", "interpolate bilinearly")
+    require(mode in (0, 1), "it uses cubic interpolation", "use bilinear interpolation")
     batch, channels, height, width = call.shape("input")
     _, *grid_shape, _ = call.shape("grid")
     axes = []

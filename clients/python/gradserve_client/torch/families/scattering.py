@@ -24,7 +24,7 @@ def index_put(call: Call) -> Results:
         return _put_masked(call)
     indices, values = indices_of(call), call.node_as("values", call.dtype())
     if call["accumulate"]:
-        require(call.dtype() != "bool", "it adds up bools", "convert them to whole numbers")
+        require(call.dtype() != "bool", "it adds bools", "convert them to integers")
         return call.graph.index_add(call.node(), *indices.indices, values, **indices.attributes)
     _require_distinct(indices)
     return call.graph.index_set(call.node(), *indices.indices, values, **indices.attributes)
@@ -44,7 +44,7 @@ def _put_masked(call: Call) -> Results:
     indices = call["indices"]
     mask, rest = indices[0], call.shape()[len(indices[0].type.shape) :]
     if len(indices) != 1:
-        raise Blocked("it is a mask of data beside other indices", "choose with torch.where")
+        raise Blocked("it combines a mask that depends on the data with other indices", "choose with torch.where")
     node, values = call.node_as("values", call.dtype()), call.value("values").type.shape
     if len(values) > len(rest):
         node = (
@@ -110,7 +110,7 @@ _SEGMENT_OPS: Final = {
 @RULES("scatter_reduce.two")
 def scatter_reduce(call: Call) -> Results:
     """Reduce elements at positions, with or without the existing ones. Each element of the tensor is a segment."""
-    require(call.rank() > 0, "it is of a number")
+    require(call.rank() > 0, "its operand is a scalar")
     positions = _all_axes(call, call.node_as("index", "int64"))
     shape = [*call.shape()]
     segment_ids = call.constant(0, "int64")
@@ -129,7 +129,7 @@ def scatter_reduce(call: Call) -> Results:
 @RULES("index_reduce")
 def index_reduce(call: Call) -> Results:
     """Reduce slices at positions, with or without the existing ones. Each slice along the axis is a segment."""
-    require(call.rank() > 0, "it is of a number")
+    require(call.rank() > 0, "its operand is a scalar")
     axis, rank = call.axis(), call.rank()
     table, rows = (move_to_front(call.node(name), axis, rank) for name in ("self", "source"))
     return move_from_front(
@@ -140,7 +140,7 @@ def index_reduce(call: Call) -> Results:
 def _reduce_segments(call: Call, table: Node, ids: Node, rows: Node, count: int) -> Node:
     """Reduce the rows of each segment, with or without the table's row. Empty segments keep the table's row."""
     dtype, mode = call.dtype(), call["reduce"]
-    require(mode != "mean" or call.value().type.is_float, "it takes means of whole numbers", "convert them to floats")
+    require(mode != "mean" or call.value().type.is_float, "it takes means of integers", "convert them to floats")
     all_rows, all_ids = rows, ids
     if call["include_self"]:
         all_rows = call.graph.cat(table, rows, axis=0)

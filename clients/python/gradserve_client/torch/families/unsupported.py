@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-RANDOM: Final = ("a graph draws no numbers by PyTorch's generator", "pass the noise as an input of the module")
+RANDOM: Final = ("a graph cannot use PyTorch's random number generator", "pass the noise as an input of the module")
 _RANDOM: Final = (f"it is random; {RANDOM[0]}", RANDOM[1])
 _BY_DATA: Final = (
-    "how large its result is depends on the values of the data",
-    "choose with torch.where, take torch.nonzero_static, or pass the positions as an input",
+    "the size of its result depends on the values of the data",
+    "use torch.where or torch.nonzero_static, or pass the positions as an input",
 )
-_NUMBER: Final = ("it makes a number of Python of the data", "compute with the tensor")
-_PACKED: Final = ("it is of packed sequences, whose lengths are data", "pad them, and mask what is beyond")
-_BACKWARD: Final = ("it is one of the ops that autograd runs, and no module calls it", "")
-_SIZE: Final = ("it is a size that is not known, and sizes are", "")
-_CHANGING: Final = ("it changes buffers, and comes as _native_batch_norm_legit_functional, which has a rule", "")
-_RESIZED: Final = ("it changes the size of what is there", "make a tensor of the new size")
+_NUMBER: Final = ("it makes a Python number from the data", "compute with the tensor")
+_PACKED: Final = ("it works on packed sequences, whose lengths are data", "pad the sequences and mask the padding")
+_BACKWARD: Final = ("it is an op of autograd, which modules do not call", "")
+_SIZE: Final = ("it is an unknown size, but an import knows all sizes", "")
+_CHANGING: Final = (
+    "it changes buffers; exports have _native_batch_norm_legit_functional instead, which has a rule",
+    "",
+)
+_RESIZED: Final = ("it resizes a tensor in place", "make a tensor of the new size")
 
 #: the reason and a workaround
 UNSUPPORTED: Final[Mapping[str, tuple[str, str]]] = {

@@ -69,7 +69,7 @@ final class AnswerReader {
             return TensorJson.decoded(Json.member(entry, "tensor"));
         }
         if (!beside.containsKey(place)) {
-            throw new InputException("there is no tensor " + place);
+            throw new InputException("the tensor '" + place + "' is missing");
         }
         return beside.get(place);
     }

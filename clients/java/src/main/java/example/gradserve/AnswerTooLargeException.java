@@ -5,6 +5,6 @@ public final class AnswerTooLargeException extends TransportException {
     private static final long serialVersionUID = 1L;
 
     AnswerTooLargeException() {
-        super("the answer is longer than may be read (see maxResponseBytes)", null);
+        super("the response exceeds the size limit (see maxResponseBytes)", null);
     }
 }

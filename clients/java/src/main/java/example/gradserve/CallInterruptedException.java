@@ -8,6 +8,6 @@ public final class CallInterruptedException extends GradserveException {
     private static final long serialVersionUID = 1L;
 
     CallInterruptedException(InterruptedException cause) {
-        super("the thread was interrupted while a call was under way", cause);
+        super("the thread was interrupted during a call", cause);
     }
 }

@@ -17,7 +17,7 @@ public final class CheckAnswer extends Answer {
 
     private static double relativeError(ObjectNode entry) {
         if (!entry.path("relative_error").isNumber()) {
-            throw new InputException("'relative_error' is no number");
+            throw new InputException("'relative_error' must be a number");
         }
         return entry.get("relative_error").doubleValue();
     }

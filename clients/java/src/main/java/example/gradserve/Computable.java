@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** What calls run on: a graph or a registered graph. */
+/** The target of a call: a graph or a registered graph. */
 public sealed interface Computable permits Graph, RegisteredGraph {
     /**
      * Returns the graph itself.

@@ -61,7 +61,7 @@ public enum DType {
                 return dtype;
             }
         }
-        throw new InputException("'" + word + "' is no dtype of this client, which has bool, int8, uint8, int16, "
+        throw new InputException("unsupported dtype '" + word + "': this client supports bool, int8, uint8, int16, "
             + "int32, uint32, int64, float16, float32, float64, complex64 and complex128");
     }
 
@@ -71,7 +71,7 @@ public enum DType {
                 return dtype;
             }
         }
-        throw new InputException("the dtype of a file is '" + spelling + "', which this client cannot read");
+        throw new InputException("unsupported dtype '" + spelling + "' in the safetensors file");
     }
 
     /** Returns the dtype of the numbers that an element is sent as: its own, or that of its parts if it is complex. */
@@ -88,7 +88,7 @@ public enum DType {
         return switch (this) {
             case FLOAT32 -> COMPLEX64;
             case FLOAT64 -> COMPLEX128;
-            default -> throw new InputException("complex numbers do not have parts of " + this);
+            default -> throw new InputException("no complex dtype has parts of dtype " + this);
         };
     }
 

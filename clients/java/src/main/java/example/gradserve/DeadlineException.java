@@ -12,7 +12,7 @@ public final class DeadlineException extends GradserveException {
     private final transient Problem problem;
 
     DeadlineException(Duration limit) {
-        super("no answer within " + limit.toMillis() + " ms", null);
+        super("no response within " + limit.toMillis() + " ms", null);
         problem = null;
     }
 

@@ -89,8 +89,8 @@ final class Exchange {
             }
         });
         if (hasKey && problem.status() == 413 && problem.code().equals("over_budget")) {
-            remarks.add("where it is the answer that is too long to be given again: the client made an "
-                + "Idempotency-Key, so that nothing is done twice, and makes none with idempotency(false)");
+            remarks.add("the client sent an Idempotency-Key, so that a retry does nothing twice; if the response "
+                + "is too long to be stored for the key, send none: idempotency(false)");
         }
         return String.join("; ", remarks);
     }

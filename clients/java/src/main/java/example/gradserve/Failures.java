@@ -29,9 +29,9 @@ final class Failures {
                 failure.fillInStackTrace();
                 throw failure;
             }
-            throw new IllegalStateException("a call failed for a reason that is not its own", failed.getCause());
+            throw new IllegalStateException("a call failed with an unexpected exception", failed.getCause());
         } catch (CancellationException unreachable) {
-            throw new IllegalStateException("nobody else has this future", unreachable);
+            throw new IllegalStateException("the future of a blocking call was cancelled", unreachable);
         }
     }
 }

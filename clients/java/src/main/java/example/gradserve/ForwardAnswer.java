@@ -30,7 +30,7 @@ public sealed class ForwardAnswer extends Answer permits GradientsAnswer, JvpAns
      */
     public Tensor value() {
         if (values.size() != 1) {
-            throw new InputException("the answer has " + values.size() + " values, and not one");
+            throw new InputException("the answer has " + values.size() + " values, not one");
         }
         return values.get(0);
     }

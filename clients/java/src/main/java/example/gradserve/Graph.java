@@ -169,7 +169,7 @@ public final class Graph extends GraphOps implements Computable {
     /** Returns the node. Fails if it belongs to another graph. */
     Node owned(Node node) {
         if (node == null) {
-            throw new InputException("there is no node where one is expected");
+            throw new InputException("the node is null");
         }
         if (node.graph() != this) {
             throw new InputException(node + whereElse(node.graph()));
@@ -179,17 +179,17 @@ public final class Graph extends GraphOps implements Computable {
 
     private String whereElse(Graph other) {
         if (other.whole() != whole()) {
-            return " is a node of another graph";
+            return " belongs to another graph";
         }
         return around == null
-            ? " is inside of a function, of which only results are seen"
-            : " is outside of this function, which sees only what is passed to it";
+            ? " is inside a function, and only the function's results can be used outside it"
+            : " is outside this function, which can use only the operands passed to it";
     }
 
     /** Returns the function. Fails if it belongs to another graph. */
     private GraphFunction owned(GraphFunction function) {
         if (function.body().whole() != whole()) {
-            throw new InputException(function + " is a function of another graph");
+            throw new InputException(function + " belongs to another graph");
         }
         return function;
     }
@@ -221,7 +221,7 @@ public final class Graph extends GraphOps implements Computable {
      */
     public Node node(int id) {
         if (id < 0 || id >= nodes.size()) {
-            throw new InputException("there is no node " + id + " in a graph of " + nodes.size());
+            throw new InputException("the graph has no node " + id + " (number of nodes: " + nodes.size() + ")");
         }
         return nodes.get(id);
     }
@@ -236,7 +236,9 @@ public final class Graph extends GraphOps implements Computable {
     public Node node(String name) {
         List<Node> found = nodes.stream().filter(node -> node.name().equals(name) && !name.isEmpty()).toList();
         if (found.size() != 1) {
-            throw new InputException(found.size() + " nodes are called '" + name + "', and not one: " + found);
+            throw new InputException(found.isEmpty()
+                ? "the graph has no node named '" + name + "'"
+                : "the graph has " + found.size() + " nodes named '" + name + "': " + found);
         }
         return found.get(0);
     }

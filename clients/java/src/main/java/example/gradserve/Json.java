@@ -78,7 +78,7 @@ final class Json {
         if (tree(reader, text) instanceof ObjectNode object) {
             return object;
         }
-        throw new InputException("a text is no JSON object");
+        throw new InputException("expected a JSON object");
     }
 
     /** Parses a JSON list. */
@@ -86,7 +86,7 @@ final class Json {
         if (tree(READER, new StringReader(text)) instanceof ArrayNode list) {
             return list;
         }
-        throw new InputException("a text is no JSON list");
+        throw new InputException("expected a JSON list");
     }
 
     /** Parses JSON. Returns null for an invalid text, because the parser's message would quote the text. */
@@ -102,7 +102,7 @@ final class Json {
         try {
             return WRITER.writeValueAsBytes(value);
         } catch (JsonProcessingException unwritable) {
-            throw new InputException("a string is no Unicode");
+            throw new InputException("a string is not valid Unicode");
         }
     }
 
@@ -114,7 +114,7 @@ final class Json {
     static String text(JsonNode object, String name) {
         JsonNode stated = object.path(name);
         if (!stated.isTextual()) {
-            throw new InputException("'" + name + "' is no string");
+            throw new InputException("'" + name + "' must be a string");
         }
         return stated.textValue();
     }
@@ -126,7 +126,7 @@ final class Json {
     static int whole(JsonNode object, String name) {
         JsonNode stated = object.path(name);
         if (!stated.isInt()) {
-            throw new InputException("'" + name + "' is no whole number");
+            throw new InputException("'" + name + "' must be a 32-bit integer");
         }
         return stated.intValue();
     }
@@ -134,7 +134,7 @@ final class Json {
     static long longWhole(JsonNode object, String name) {
         JsonNode stated = object.path(name);
         if (!stated.isIntegralNumber() || !stated.canConvertToLong()) {
-            throw new InputException("'" + name + "' is no whole number of 64 bits");
+            throw new InputException("'" + name + "' must be a 64-bit integer");
         }
         return stated.longValue();
     }
@@ -142,7 +142,7 @@ final class Json {
     static boolean truth(JsonNode object, String name) {
         JsonNode stated = object.path(name);
         if (!stated.isBoolean()) {
-            throw new InputException("'" + name + "' is neither true nor false");
+            throw new InputException("'" + name + "' must be true or false");
         }
         return stated.booleanValue();
     }
@@ -151,14 +151,14 @@ final class Json {
         if (object.path(name) instanceof ObjectNode member) {
             return member;
         }
-        throw new InputException("'" + name + "' is no object");
+        throw new InputException("'" + name + "' must be an object");
     }
 
     static List<ObjectNode> objects(JsonNode object, String name) {
         List<ObjectNode> found = new ArrayList<>();
         for (JsonNode each : list(object, name)) {
             if (!(each instanceof ObjectNode entry)) {
-                throw new InputException("'" + name + "' holds something else than objects");
+                throw new InputException("'" + name + "' must contain only objects");
             }
             found.add(entry);
         }
@@ -169,7 +169,7 @@ final class Json {
         if (object.path(name) instanceof ArrayNode list) {
             return list;
         }
-        throw new InputException("'" + name + "' is no list");
+        throw new InputException("'" + name + "' must be a list");
     }
 
     static long[] wholes(JsonNode object, String name) {
@@ -178,7 +178,7 @@ final class Json {
         for (int i = 0; i < found.length; i++) {
             JsonNode each = list.get(i);
             if (!each.isIntegralNumber() || !each.canConvertToLong()) {
-                throw new InputException("'" + name + "' holds something else than whole numbers of 64 bits");
+                throw new InputException("'" + name + "' must contain only 64-bit integers");
             }
             found[i] = each.longValue();
         }
@@ -217,14 +217,14 @@ final class Json {
             }
             return list;
         }
-        throw new InputException("a " + value.getClass().getSimpleName() + " is nothing that JSON has");
+        throw new InputException("JSON cannot represent a value of type " + value.getClass().getSimpleName());
     }
 
     private static ObjectNode members(Map<?, ?> members) {
         ObjectNode object = object();
         members.forEach((name, member) -> {
             if (!(name instanceof String text)) {
-                throw new InputException("the names of an object are strings");
+                throw new InputException("map keys must be strings, not " + name);
             }
             object.set(text, plain(member));
         });
@@ -234,7 +234,7 @@ final class Json {
     private static JsonNode number(Number number) {
         if (number instanceof Double || number instanceof Float) {
             if (!Double.isFinite(number.doubleValue())) {
-                throw new InputException(number + " is no number of JSON");
+                throw new InputException("JSON cannot represent " + number);
             }
             return JsonNodeFactory.instance.numberNode(number.doubleValue());
         } else if (number instanceof BigInteger large) {
@@ -243,6 +243,6 @@ final class Json {
             || number instanceof Byte) {
             return JsonNodeFactory.instance.numberNode(number.longValue());
         }
-        throw new InputException("a " + number.getClass().getSimpleName() + " is no number of the wire");
+        throw new InputException("unsupported number type " + number.getClass().getSimpleName());
     }
 }

@@ -18,7 +18,7 @@ public final class MalformedAnswerException extends TransportException {
         try {
             return reading.get();
         } catch (InputException wrong) {
-            throw new MalformedAnswerException("the answer is not as promised: " + wrong.getMessage());
+            throw new MalformedAnswerException("invalid response: " + wrong.getMessage());
         }
     }
 }

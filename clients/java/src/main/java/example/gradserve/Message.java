@@ -45,7 +45,7 @@ final class Message {
     /** Returns the first nodes of a graph, and its functions, in the JSON form of the API. */
     ObjectNode graph(Graph graph, int count) {
         if (graph.isOfAFunction()) {
-            throw new InputException(graph.told() + " is sent with the graph around it, and not by itself");
+            throw new InputException(graph.told() + " cannot be sent by itself; send the graph that contains it");
         }
         ObjectNode stated = Json.object();
         List<Node> first = graph.nodes().subList(0, count);
@@ -132,7 +132,7 @@ final class Message {
             } else if (value instanceof Tensor tensor) {
                 placed.add(new Placed(tensor, role + "." + entry.get("node"), entry, "tensor"));
             } else {
-                throw new InputException(role + ": there is no tensor for node " + entry.get("node"));
+                throw new InputException(role + ": the tensor for node " + entry.get("node") + " is null");
             }
         });
     }

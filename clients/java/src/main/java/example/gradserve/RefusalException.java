@@ -16,7 +16,7 @@ public abstract sealed class RefusalException extends GradserveException
 
     static String told(Problem problem, String remark) {
         String said = problem.code().isEmpty()
-            ? "status " + problem.status() + ", without a report that says why"
+            ? "status " + problem.status() + " without a problem report"
             : problem.code() + ": " + problem.detail();
         return remark.isEmpty() ? said : said + " (" + remark + ")";
     }

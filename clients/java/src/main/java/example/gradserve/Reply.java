@@ -27,7 +27,7 @@ record Reply(int status, HttpHeaders headers, byte[] body) {
             throw RefusalException.of(problem(), "");
         }
         if (status != 200 && status != 201 && status != 304) {
-            throw new MalformedAnswerException("the answer has the status " + status + ", which is none of gradserve");
+            throw new MalformedAnswerException("unexpected status " + status + ": not a gradserve response");
         }
         return this;
     }
@@ -55,7 +55,7 @@ record Reply(int status, HttpHeaders headers, byte[] body) {
     ObjectNode object() {
         if (!media().equals(Media.JSON)) {
             throw new MalformedAnswerException(
-                "the answer is of the media type '" + media() + "', where " + Media.JSON + " was asked for");
+                "expected a response of media type " + Media.JSON + ", got '" + media() + "'");
         }
         return MalformedAnswerException.unless(() -> Json.object(body));
     }
@@ -80,7 +80,7 @@ record Reply(int status, HttpHeaders headers, byte[] body) {
     private ResidentTensor tensorInFile(String name) {
         Map<String, Tensor> tensors = Safetensors.read(ByteBuffer.wrap(body)).tensors();
         if (tensors.size() != 1) {
-            throw new MalformedAnswerException("there are " + tensors.size() + " tensors where one was asked for");
+            throw new MalformedAnswerException("expected exactly one tensor in the response, got " + tensors.size());
         }
         String etag = headers.firstValue("ETag").orElse("").replaceFirst("^W/", "").replace("\"", "");
         return resident(name, etag, tensors.values().iterator().next());

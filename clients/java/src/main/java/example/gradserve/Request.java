@@ -80,7 +80,7 @@ record Request(
     /** Builds the request that stores a tensor. Without a condition, repeating it changes nothing. */
     static Request putting(String name, Tensor tensor, PutOptions options) {
         if (tensor == null) {
-            throw new InputException("put: there is no tensor to be kept as " + name);
+            throw new InputException("cannot put '" + name + "': the tensor is null");
         }
         Form form = options.form.orElseGet(() -> Form.usualOf(tensor));
         Body body = form == Form.SAFETENSORS
@@ -143,7 +143,7 @@ record Request(
     /** Returns a path. Fails for an empty name, whose path would be that of the listing. */
     private static String path(String kind, String name) {
         if (name.isEmpty()) {
-            throw new InputException("the name of what is kept is not empty");
+            throw new InputException("the name must not be empty");
         }
         return "/v1/" + kind + "/" + URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
     }

@@ -36,7 +36,7 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
             int last = shape.length - 1;
             if (dtype.kind != DType.Kind.FLOAT || dtype == DType.FLOAT16 || last < 0 || shape[last] != 2) {
                 throw new InputException(
-                    "'" + name + "' is said to be complex, and is no F32 or F64 with a last axis of 2");
+                    "'" + name + "' is listed as complex, but is not F32 or F64 with a last axis of 2");
             }
             return new Entry(name, dtype.ofParts(), Arrays.copyOf(shape, last), start, end);
         }
@@ -108,7 +108,7 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
      */
     public Tensor tensor(String name) {
         if (!tensors.containsKey(name)) {
-            throw new MalformedAnswerException("the safetensors file holds no '" + name + "'");
+            throw new MalformedAnswerException("the safetensors file has no tensor named '" + name + "'");
         }
         return tensors.get(name);
     }
@@ -136,10 +136,10 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
     private static ObjectNode header(ByteBuffer file) {
         long length = file.remaining() < LENGTH_SIZE ? Long.MAX_VALUE : file.getLong();
         if (length > file.remaining() || length < 0) {
-            throw new InputException("the safetensors file ends before its header does");
+            throw new InputException("the safetensors file ends before the end of its header");
         }
         if (length > MOST_OF_HEADER) {
-            throw new InputException("a header of " + length + " bytes is longer than that of a file may be");
+            throw new InputException("the safetensors header has " + length + " bytes; the limit is " + MOST_OF_HEADER);
         }
         byte[] header = new byte[(int) length];
         file.get(header);
@@ -163,8 +163,8 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
         if (text != null) {
             Json.list(text).forEach(name -> {
                 if (!name.isTextual() || !header.has(name.textValue())) {
-                    throw new InputException(METADATA + "." + COMPLEX + " of the safetensors file has " + name
-                        + ", which is no name of a tensor in it");
+                    throw new InputException(METADATA + "." + COMPLEX + " of the safetensors file lists " + name
+                        + ", which is not the name of a tensor in the file");
                 }
                 names.add(name.textValue());
             });
@@ -176,7 +176,7 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
         DType dtype = DType.spelled(Json.text(stated, "dtype"));
         long[] offsets = Json.wholes(stated, "data_offsets");
         if (offsets.length != 2 || offsets[0] < 0 || offsets[0] > offsets[1]) {
-            throw new InputException("the offsets of a tensor are no two whole numbers in their order");
+            throw new InputException("the data_offsets of '" + name + "' must be [start, end] with 0 <= start <= end");
         }
         return new Entry(name, dtype, Json.wholes(stated, "shape"), offsets[0], offsets[1]);
     }
@@ -187,12 +187,12 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
         long end = 0;
         for (Entry entry : entries) {
             if (entry.start != end) {
-                throw new InputException("the tensors of the safetensors file overlap, or leave gaps");
+                throw new InputException("the tensors of the safetensors file overlap or leave gaps");
             }
             end = entry.end;
         }
         if (end != length) {
-            throw new InputException("the tensors of the safetensors file do not fill it");
+            throw new InputException("the safetensors data has " + length + " bytes, but its tensors have " + end);
         }
     }
 }

@@ -35,7 +35,7 @@ public final class Tensor implements Value {
         this.raw = raw.slice().asReadOnlyBuffer();
         long wanted = byteCount(dtype, this.shape);
         if (wanted != raw.remaining()) {
-            throw new InputException(this + " does not have " + raw.remaining() + " bytes");
+            throw new InputException(this + " needs " + wanted + " bytes, got " + raw.remaining());
         }
         if (dtype.kind == DType.Kind.BOOLEAN) {
             checkBooleans();
@@ -45,7 +45,7 @@ public final class Tensor implements Value {
     private void checkBooleans() {
         for (int place = 0; place < raw.limit(); place++) {
             if ((raw.get(place) & ~1) != 0) {
-                throw new InputException("the bytes of bool are 0 and 1, and these are others, too");
+                throw new InputException("the bytes of a bool tensor must be 0 or 1");
             }
         }
     }
@@ -53,10 +53,10 @@ public final class Tensor implements Value {
     /** Returns the number of bytes of a shape. */
     private static long byteCount(DType dtype, long[] shape) {
         if (shape.length > MOST_AXES) {
-            throw new InputException("a shape has at most " + MOST_AXES + " axes, and this one " + shape.length);
+            throw new InputException("the shape has " + shape.length + " axes; the limit is " + MOST_AXES);
         }
         if (Arrays.stream(shape).anyMatch(extent -> extent < 0)) {
-            throw new InputException("the extents of a shape are at least 0, and these are " + Arrays.toString(shape));
+            throw new InputException("the extents of a shape must not be negative, got " + Arrays.toString(shape));
         }
         long total = dtype.size();
         for (long extent : shape) {
@@ -65,7 +65,7 @@ public final class Tensor implements Value {
                 throw new InputException(
                         "the shape "
                                 + Arrays.toString(shape)
-                                + " is too large: its extents other than 0 make 2^53 bytes or more");
+                                + " is too large: its nonzero extents give 2^53 bytes or more");
             }
             total *= factor;
         }
@@ -262,7 +262,7 @@ public final class Tensor implements Value {
 
     private static ByteBuffer room(DType dtype, int count) {
         if (count > Integer.MAX_VALUE / dtype.size()) {
-            throw new InputException(count + " elements of " + dtype + " are more than a buffer can have");
+            throw new InputException("a buffer cannot hold " + count + " elements of dtype " + dtype);
         }
         return ByteBuffer.allocate(count * dtype.size()).order(ByteOrder.LITTLE_ENDIAN);
     }
@@ -403,7 +403,7 @@ public final class Tensor implements Value {
 
     private double partAt(int place) {
         if (dtype.kind != DType.Kind.COMPLEX) {
-            throw new InputException("the elements of this tensor are " + dtype + ", and not complex");
+            throw new InputException("the tensor holds " + dtype + " elements, not complex numbers");
         }
         return floatAt(bytes(), place);
     }
@@ -430,7 +430,7 @@ public final class Tensor implements Value {
 
     private ByteBuffer bytesOf(DType wanted) {
         if (dtype != wanted) {
-            throw new InputException("the elements of this tensor are " + dtype + ", and not " + wanted);
+            throw new InputException("the tensor holds " + dtype + " elements, not " + wanted);
         }
         return bytes();
     }
@@ -444,7 +444,7 @@ public final class Tensor implements Value {
      */
     public double[] toDoubles() {
         if (dtype == DType.INT64) {
-            throw new InputException("a double does not keep all digits of int64: toLongs does");
+            throw new InputException("a double cannot represent every int64 exactly; use toLongs");
         }
         double[] elements = new double[numberCount()];
         ByteBuffer bytes = bytes();
@@ -462,7 +462,7 @@ public final class Tensor implements Value {
      */
     public long[] toLongs() {
         if (hasFloats()) {
-            throw new InputException("the elements of this tensor are " + dtype + ", and not whole numbers");
+            throw new InputException("the tensor holds " + dtype + " elements, not integers");
         }
         long[] elements = new long[size()];
         ByteBuffer bytes = bytes();
@@ -481,10 +481,10 @@ public final class Tensor implements Value {
      */
     public double item() {
         if (size() != 1) {
-            throw new InputException(this + " has " + size() + " elements, and not one");
+            throw new InputException(this + " has " + size() + " elements, not one");
         }
         if (dtype.kind == DType.Kind.COMPLEX) {
-            throw new InputException("a complex number is no double: re(0) and im(0) are its parts");
+            throw new InputException("a complex number cannot be returned as a double; use re(0) and im(0)");
         }
         return toDoubles()[0];
     }

@@ -67,12 +67,12 @@ final class TensorJson {
             return ByteBuffer.wrap(raw);
         }
         if (raw.length > 0) {
-            throw new InputException("a tensor has data or data_b64, and this one has both");
+            throw new InputException("the tensor has both data and data_b64");
         }
         ByteBuffer elements = ByteBuffer.allocate(numbers.size() * dtype.size()).order(ByteOrder.LITTLE_ENDIAN);
         for (JsonNode number : numbers) {
             if (!number.isNumber()) {
-                throw new InputException("the data of a tensor holds something else than numbers");
+                throw new InputException("data must contain only numbers");
             }
             if (dtype.kind == DType.Kind.FLOAT) {
                 putFloat(elements, dtype, number);
@@ -90,9 +90,9 @@ final class TensorJson {
                 return raw;
             }
         } catch (IllegalArgumentException broken) {
-            // as below
+            // Reported below.
         }
-        throw new InputException("the data_b64 of a tensor is not base64");
+        throw new InputException("data_b64 is not valid base64");
     }
 
     /** Rounds to the nearest number of the dtype. */
@@ -111,7 +111,7 @@ final class TensorJson {
             default -> elements.putDouble(number);
         }
         if (Double.isInfinite(number)) {
-            throw new InputException("a number is beyond " + dtype);
+            throw new InputException("a number in data is out of range for " + dtype);
         }
     }
 
@@ -131,7 +131,7 @@ final class TensorJson {
             default -> true;
         };
         if (!isWhole || !fits) {
-            throw new InputException("a number is no " + dtype);
+            throw new InputException("a number in data is not a valid " + dtype);
         }
         switch (dtype.size()) {
             case 1 -> elements.put((byte) number);

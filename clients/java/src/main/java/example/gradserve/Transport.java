@@ -22,7 +22,7 @@ final class Transport {
         this.key = key;
         this.most = most;
         if (!key.chars().allMatch(sign -> ' ' < sign && sign <= '~')) {
-            throw new InputException("the key has characters that a header cannot have");
+            throw new InputException("the API key contains characters that HTTP headers cannot contain");
         }
     }
 
@@ -32,11 +32,12 @@ final class Transport {
         try {
             address = URI.create(url);
         } catch (IllegalArgumentException broken) {
-            throw new InputException("the server's URL cannot be read");
+            throw new InputException("the server's URL is invalid");
         }
         boolean isHttp = "http".equalsIgnoreCase(address.getScheme()) || "https".equalsIgnoreCase(address.getScheme());
         if (!isHttp || address.getHost() == null || address.getQuery() != null || address.getFragment() != null) {
-            throw new InputException("a server's URL begins with http:// or https://, has a host, and no query");
+            throw new InputException(
+                "the server's URL is invalid: expected http:// or https://, a host, no query or fragment");
         }
         return url.replaceFirst("/+$", "");
     }
@@ -60,7 +61,7 @@ final class Transport {
     private static Reply replied(HttpResponse<byte[]> response) {
         String encoding = response.headers().firstValue("Content-Encoding").orElse("identity");
         if (!encoding.equalsIgnoreCase("identity")) {
-            throw new MalformedAnswerException("the answer is compressed, which was not asked for");
+            throw new MalformedAnswerException("the response is compressed, but the client requested it uncompressed");
         }
         return new Reply(response.statusCode(), response.headers(), response.body());
     }
@@ -78,7 +79,7 @@ final class Transport {
             }
             return made.build();
         } catch (IllegalArgumentException unfit) {
-            throw new InputException(request.method() + " " + request.path() + " has a header that cannot be sent");
+            throw new InputException(request.method() + " " + request.path() + " has an invalid header");
         }
     }
 }

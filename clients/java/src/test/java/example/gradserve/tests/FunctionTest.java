@@ -98,15 +98,16 @@ class FunctionTest {
     void aFunctionSeesOnlyWhatIsPassedToIt() {
         Node k = graph.parameter("k");
         assertEquals(
-            "node 1 (mul) of the function 'f': node 0 (parameter, 'k') is outside of this function, which sees only what is "
-                + "passed to it",
+            "node 1 (mul) of the function 'f': node 0 (parameter, 'k') is outside this function, which can use only "
+                + "the operands passed to it",
             refused(() -> graph.function("f", body -> List.of(body.input("y").times(k)))));
         assertEquals(
-            "node 1 (mul): node 0 (input, 'y') of the function 'f' is inside of a function, of which only results are seen",
+            "node 1 (mul): node 0 (input, 'y') of the function 'f' is inside a function, and only the function's "
+                + "results can be used outside it",
             refused(() -> graph.function("f", body -> List.of(k.times(body.input("y"))))));
         assertEquals(
-            "an output of a function: node 0 (parameter, 'k') is outside of this function, which sees only what is passed to "
-                + "it",
+            "an output of a function: node 0 (parameter, 'k') is outside this function, which can use only the "
+                + "operands passed to it",
             refused(() -> graph.function(body -> List.of(k))));
         assertTrue(graph.functions().isEmpty());
     }
@@ -116,7 +117,7 @@ class FunctionTest {
         GraphFunction euler = euler(new Graph());
         Node x = graph.input("x");
         assertEquals(
-            "node 1 (call): function 0 ('euler') is a function of another graph",
+            "node 1 (call): function 0 ('euler') belongs to another graph",
             refused(() -> graph.call(euler, List.of(x))));
     }
 
@@ -128,7 +129,7 @@ class FunctionTest {
             return List.of(kept.get());
         });
         assertEquals("node 1 (tanh) of a function: the function is complete", refused(() -> kept.get().tanh()));
-        String wanted = "a function is sent with the graph around it, and not by itself";
+        String wanted = "a function cannot be sent by itself; send the graph that contains it";
         assertEquals(wanted, refused(() -> kept.get().graph().toJson()));
     }
 

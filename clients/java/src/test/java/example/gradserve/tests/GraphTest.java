@@ -68,7 +68,7 @@ class GraphTest {
     void whatIsWrongNamesTheOp() {
         Node stranger = new Graph().input("");
         InputException refused = assertThrows(InputException.class, () -> x.add(stranger));
-        assertEquals("node 1 (add): node 0 (input) is a node of another graph", refused.getMessage());
+        assertEquals("node 1 (add): node 0 (input) belongs to another graph", refused.getMessage());
         assertThrows(InputException.class, () -> x.addScalar(Double.NaN));
         assertThrows(InputException.class, () -> graph.op("newer", List.of(), Map.of("a", new Object())));
         assertEquals(1, graph.nodes().size());
