@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -73,7 +72,8 @@ def left_out(config: pytest.Config, path: Path) -> set[str]:
     """Return the marks of tests in this file that the options leave out; a test named on the command line runs."""
     rooms = {*config.getoption("--rooms").split()}
     named = any("::" in argument for argument in config.args)
-    if named or config.getoption("--all") or rooms & {*path.parts[len(ROOT.parts) :]}:
+    whole = named or config.getoption("--all") or config.getoption("--guarantees")
+    if whole or rooms & {*path.parts[len(ROOT.parts) :]}:
         return set()
     return {"bounds", "exhaustive"} | (set() if config.getoption("--slow") else {"slow"})
 
@@ -93,20 +93,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, object]:
-    """Make no items of the cases that a sample leaves out: of large products, and of everything with `--fast`."""
+    """Make no items of the cases that `make test` leaves out, by marks or by samples, nor of most with `--fast`."""
     result = yield
-    out = left_out(metafunc.config, Path(str(metafunc.module.__file__)))
-    if "exhaustive" in out:
-        sample = sample_of_product([tuple(case.indices.values()) for case in metafunc._calls])
-        metafunc._calls[:] = compress(metafunc._calls, sample)
-        # The contract tests have all cases of every op; the rooms of the engine need not repeat them.
-        if "tests/engine" in metafunc.definition.nodeid and len(metafunc._calls) > _MANY:
-            metafunc._calls[:] = [case for case in metafunc._calls if in_sample(case.id, 3)]
-    if metafunc.config.getoption("--fast"):
-        quick = [case for case in metafunc._calls if is_chosen({mark.name for mark in case.marks}, out, fast=True)]
-        few = quick[:1] + [case for case in quick[1:] if in_sample(case.id, _ONE_OF)]
-        metafunc._calls[:] = few or metafunc._calls[:1]
+    out, fast = left_out(metafunc.config, Path(str(metafunc.module.__file__))), metafunc.config.getoption("--fast")
+    cases = [case for case in metafunc._calls if is_chosen({mark.name for mark in case.marks}, out, fast)]
+    if "slow" in out:
+        sample = sample_of_product([tuple(case.indices.values()) for case in cases])
+        cases = [case for case in cases if tuple(case.indices.values()) in sample]
+        # The contract tests cover every op; the rooms of the engine need not repeat that.
+        if "tests/engine" in metafunc.definition.nodeid and len(cases) > _MANY:
+            cases = some_of(cases, 3)
+    if fast:
+        cases = some_of(cases, _ONE_OF)
+    metafunc._calls[:] = cases or metafunc._calls[:1]
     return result
+
+
+def some_of(cases: list[Any], one_of: int) -> list[Any]:
+    """Return the first case, and one in so many of the others."""
+    return cases[:1] + [case for case in cases[1:] if in_sample(case.id, one_of)]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -48,17 +48,16 @@ def part_of(part: str, cases: Iterable[T], aspects: Callable[[T], Iterable[Hasha
     return [case for case, is_new in chosen(cases, aspects) if is_new == (part == "sample")]
 
 
-def sample_of_product(indices: Sequence[Sequence[Hashable]]) -> list[bool]:
-    """Return which cases of a test are in the sample if several `parametrize` marks multiply to more than four.
+def sample_of_product(cases: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """Return the cases of a test that `make test` runs: a sample if `parametrize` marks multiply to more than four.
 
-    A case is given by what it has of each mark. Everything of each mark is in the sample; what goes together is chosen
-    by a hash, the same in every run.
+    A case is given by the row that it has of each mark. Every row of each mark is in the sample; which rows go together
+    is chosen by a hash, the same in every run.
     """
-    if len(indices) <= 4:
-        return [True] * len(indices)
-    by_hash = sorted(indices, key=lambda case: crc32(repr(case).encode()))
-    sample = {case for case, is_new in chosen(by_hash, enumerate) if is_new}
-    return [case in sample for case in indices]
+    if len(cases) <= 4:
+        return {*cases}
+    by_hash = sorted(cases, key=lambda case: crc32(repr(case).encode()))
+    return {case for case, is_new in chosen(by_hash, enumerate) if is_new}
 
 
 def together(test: Callable[..., None]) -> Callable[..., None]:
@@ -71,13 +70,15 @@ def together(test: Callable[..., None]) -> Callable[..., None]:
     marks = list(getattr(test, "pytestmark", []))
     axes = [mark for mark in marks if mark.name == "parametrize"]
     groups: dict[tuple[str, tuple[str, ...]], tuple[list[pytest.Mark], list[dict[str, Any]]]] = {}
-    parameters = [_parameters(*mark.args[:2]) for mark in axes]
-    in_sample = sample_of_product([*product(*(range(len(rows)) for rows in parameters))])
-    for row, is_sampled in zip(product(*parameters), in_sample, strict=True):
-        values = {name: value for part, _ in row for name, value in part.items()}
-        own = [mark for _, part in row for mark in part]
+    rows = [*product(*(enumerate(_parameters(*mark.args[:2])) for mark in axes))]
+    unmarked = [row for row in rows if not any(own for _, (_, own) in row)]
+    sample = sample_of_product([tuple(i for i, _ in row) for row in unmarked])
+    for row in rows:
+        values = {name: value for _, (part, _) in row for name, value in part.items()}
+        own = [mark for _, (_, part) in row for mark in part]
         op = next((name for value in values.values() if (name := _op_name(value))), "all")
-        own += [] if is_sampled or op != "all" else [EXHAUSTIVE.mark]
+        if not own and op == "all" and tuple(i for i, _ in row) not in sample:
+            own = [pytest.mark.slow.mark]
         groups.setdefault((op, tuple(mark.name for mark in own)), (own, []))[1].append(values)
     names = {name for mark in axes for name in _names(mark.args[0])}
     signature = inspect.signature(test)
