@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from engine.codegen.kernels import compiled as native
+from engine.codegen.kernels import compiled
 from engine.codegen.kernels.assembly import Assembly
 from engine.codegen.kernels.llvm_text import KernelText
 from engine.codegen.kernels.program import TableEntry
@@ -13,11 +13,8 @@ from engine.codegen.microkernels import product
 from engine.codegen.microkernels.correlation import Columns
 from engine.codegen.microkernels.routine import Routine
 from engine.codegen.microkernels.windows import ColumnReader
-from engine.compiler import recipes as copies
-from engine.compiler import recipes as indexing
-from engine.compiler import recipes as products
-from engine.compiler import recipes as sums
-from engine.runtime import native_loops as native_recurrences
+from engine.compiler import recipes
+from engine.runtime import native_loops
 
 #: from the right function to its replacement
 Change = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -46,13 +43,14 @@ class Break(NamedTuple):
 
 
 def _tables_with_more(*entries: TableEntry) -> Change:
-    """Add one to entries of the kernels' tables."""
+    """Add one to entries of the tables that a function returns, or writes into its first argument."""
 
     def change(right: Callable[..., Any]) -> Callable[..., Any]:
         def changed(*given: Any) -> Any:
-            table = right(*given)
+            returned = right(*given)
+            table = given[0] if returned is None else returned
             table[..., [*entries]] += 1
-            return table
+            return returned
 
         return changed
 
@@ -126,25 +124,25 @@ def _reads_on(right: Callable[..., None]) -> Callable[..., None]:
 
 #: breaks by the extent that is off by one
 BREAKS: Final[dict[str, Break]] = {
-    "rows of a loop": Break(native, "_entries", _tables_with_more(TableEntry.ROWS), ["kernels of max"]),
-    "last row of a loop": Break(native, "_entries", _tables_with_more(TableEntry.LENGTH), ["far arguments"]),
+    "rows of a loop": Break(compiled, "put_space", _tables_with_more(TableEntry.ROWS), ["kernels of max"]),
+    "last row of a loop": Break(compiled, "put_space", _tables_with_more(TableEntry.LENGTH), ["far arguments"]),
     "row of a recurrence": Break(
-        native_recurrences,
+        native_loops,
         "recurrence_table",
         _tables_with_more(TableEntry.COLUMNS, TableEntry.LENGTH),
         ["loops of elements"],
     ),
     "tail vector": Break(Assembly, "value", _longer_tail, ["kernels of softmax"]),
-    "scratch of a thread": Break(native, "_scratch_elements", _less, ["kernels of softmax"]),
+    "scratch of a thread": Break(compiled, "_scratch_elements", _less, ["kernels of softmax"]),
     "table": Break(KernelText, "_read_table", _reads_on, ["kernels of max"], stated=True),
     "mask": Break(Routine, "below", _wider_mask, ["kernels of conv1d"]),
-    "rows of a product": Break(products, "product_kernel", _of_more("rows"), ["kernels of matmul"]),
-    "steps of a product": Break(products, "product_kernel", _of_more("inner"), ["kernels of matmul"]),
+    "rows of a product": Break(recipes, "product_kernel", _of_more("rows"), ["kernels of matmul"]),
+    "steps of a product": Break(recipes, "product_kernel", _of_more("inner"), ["kernels of matmul"]),
     "packed panel": Break(product._Writer, "panel_bytes", _less_by_a_number, ["kernels of matmul"], stated=True),
     "plane of a pool": Break(ColumnReader, "masks", _wider_plane, ["kernels of avg_pool2d"]),
     "windows of a convolution": Break(Columns, "segments", _more_images, ["kernels of conv2d"]),
-    "extent of an index": Break(indexing, "gather", _of_more("extent"), ["indices outside"]),
-    "extent that is added to": Break(indexing, "scatter_add", _of_more("extent"), ["indices outside"]),
-    "run backwards": Break(copies, "reversed_copy", _longer_run, ["kernels of flip"]),
-    "inner axis of a sum": Break(sums, "channel_sums", _of_more("inner"), ["kernels of sum"]),
+    "extent of an index": Break(recipes, "gather", _of_more("extent"), ["indices outside"]),
+    "extent that is added to": Break(recipes, "scatter_add", _of_more("extent"), ["indices outside"]),
+    "run backwards": Break(recipes, "reversed_copy", _longer_run, ["kernels of flip"]),
+    "inner axis of a sum": Break(recipes, "channel_sums", _of_more("inner"), ["kernels of sum"]),
 }
