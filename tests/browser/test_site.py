@@ -85,7 +85,7 @@ def test_images_of_the_front_page_are_shown(page: Chrome, site: str) -> None:
     page.get(f"{site}/index.html")
     images = page.find_elements("css selector", "article img")
     assert (images[0].get_attribute("src") or "").endswith("playground.png")
-    assert images[0].find_element("xpath", "..").get_attribute("href") == f"{site}/guide/playground.html"
+    assert images[0].find_element("xpath", "ancestor::a").get_attribute("href") == f"{site}/guide/playground.html"
     for image in images:
         page.execute_script("arguments[0].scrollIntoView({behavior: 'instant'})", image)
         assert image.is_displayed()
