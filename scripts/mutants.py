@@ -49,8 +49,7 @@ TESTS = (
     "tests/contract",
     "tests/engine",
     "tests/spec/test_opset.py",
-    "tests/service/api",
-    "tests/service/store",
+    "tests/service",
 )
 OPTIONS = ("-oaddopts=--import-mode=importlib", "--assert=plain", "-s", "-pno:cacheprovider", "-pno:terminal")
 #: tests of the declarations of ops, which may call none of their functions

@@ -53,8 +53,8 @@ NAVIGATION: Final = (
     ),
     ("Examples", ("gallery", "examples")),
     ("Reference", ("wire", "ops/index", "errors/index", "reference/*", "porting", "coming-from")),
-    ("Operation", ("deploy", "scale", "operations", "keys", "state", "guide/limits-and-operations", "gpu", "guide/*")),
-    ("Inside", ("architecture", "adr/README", "contributing", "changelog", "*")),
+    ("Operations", ("deploy", "scale", "operations", "keys", "state", "guide/limits-and-operations", "gpu", "guide/*")),
+    ("Project", ("architecture", "adr/README", "contributing", "changelog", "*")),
 )
 _OPS: Final = PurePosixPath(
     "docs/ops.md"
