@@ -153,16 +153,15 @@ def in_sample(case: str, one_of: int) -> bool:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtestloop() -> Generator[None, object, object]:
-    """Every graph is verified as it is made, and plans run by the printer that the environment names.
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """Verify graphs as they are built, and run plans by the printer that the environment names.
 
-    The collector leaves out what is there to stay: tens of thousands of tests, and the modules that they are in. A full
-    collection went through them all, and took longer than most tests that ask for one. All of this stands here, once,
-    since a fixture that is there for every test costs each of them something.
+    Freeze the tens of thousands of tests and their modules: a full collection that visits them takes longer than most
+    tests that ask for one. All of this is done once, because a fixture for every test costs each of them something.
     """
     gc.collect()
     gc.freeze()
-    with verified(), printing(PRINTER):
+    with verified(all_graphs="slow" not in left_out(session.config, ROOT)), printing(PRINTER):
         return (yield)
 
 
