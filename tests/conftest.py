@@ -56,7 +56,7 @@ _ALL_SLOW = "\npytestmark = pytest.mark.slow\n"
 #: `--fast` runs the first case of a test, and one in so many of the others
 _ONE_OF = 32
 #: `make test` runs a third of the cases of an engine test that has more than this
-_MANY = 16
+_MANY = 8
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -16,12 +17,14 @@ from service.cluster.owners import OwnedShards, OwnerDirectory, Owners
 from service.cluster.peer_routes import PeerApplication, PeerQuestions
 from service.cluster.pool import ClusterPool
 from service.cluster.shared_store import SharedStore
+from service.cluster.watch import Watch
 from service.core.settings import NO_STATE, Settings, flag, variable
 from service.facades.protocols import facades_of
 from service.observe.store import StoreService
 from service.store.commits import CommitCallback
 from service.store.object_journal import ObjectJournal, Tidiness
 from service.store.objects import SHARDS, ShardObjects, folder_of
+from service.store.ownership import patience_of
 from service.store.places import open_shared, place_name
 from service.store.tables import KeyLimit
 from service.web.graph_routes import GRAPHS
@@ -46,7 +49,7 @@ class Cluster:
         self.pool = ClusterPool(settings, self._reader_counts)
         self._peers = HttpPeers(self._secret)
         self._objects = open_shared(settings.state)
-        self._address = address
+        self._address, self._process = address, secrets.token_hex(8)
 
     def open_store(self, on_commit: CommitCallback, key_limits: KeyLimit | None) -> SharedStore:
         """Open the store; `on_commit` is called after commits, and `key_limits` are the limits of keys."""
@@ -57,7 +60,15 @@ class Cluster:
             return StoreService(self._settings, self.pool, self._journal(shard), on_commit, key_limits)
 
         self._owners = Owners(self._address, OwnedShards(make, threads), OwnerDirectory(self._objects), threads)
-        self.store = SharedStore(self._settings, self.pool, self._owners, self._peers, self._reader_counts)
+        watch = Watch(
+            self._owners,
+            self._peers,
+            self._objects,
+            ThreadPoolExecutor(1, "gradserve-watch"),
+            self._process,
+            patience_of(self._settings.lease_ms / 1000),
+        )
+        self.store = SharedStore(self._settings, self.pool, self._owners, self._peers, self._reader_counts, watch)
         self.pool.find, self.pool.recall = self.store.versions, self.store.recall
         return self.store
 
@@ -70,7 +81,8 @@ class Cluster:
     def between(self, app: ASGIApp, guarded: ASGIApp, routes: Sequence[BaseRoute]) -> ASGIApp:
         """Add the paths between servers to the application. Forwarded requests go to `guarded` alone."""
         max_bytes = self._settings.max_tensor_bytes + _QUESTION_OVERHEAD
-        return PeerApplication(app, guarded, routes, PeerQuestions(self._owners), self._secret, max_bytes)
+        questions = PeerQuestions(self._owners)
+        return PeerApplication(app, guarded, routes, questions, self._secret, max_bytes, self._process)
 
     def _journal(self, shard: int) -> ObjectJournal:
         place = f"{place_name(self._settings.state)} ({folder_of(shard)})"

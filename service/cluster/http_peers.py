@@ -15,16 +15,16 @@ from service.cluster.connecting import PeerConnections, body_of
 from service.cluster.protocol import (
     ALIVE,
     MISDIRECTED,
+    PROCESS_HEADER,
     PROTOCOL,
     PROTOCOL_HEADER,
     SECRET_HEADER,
     Answer,
-    Moved,
     Silent,
     Slow,
     Unreachable,
     message_of,
-    owner_of_body,
+    moved_of,
     read_message,
     refusal_of_row,
     speaks,
@@ -45,8 +45,16 @@ class HttpPeers:
     """Client of other servers, for one event loop."""
 
     def __init__(self, secret: str) -> None:
+        self._secret = secret
         headers = {SECRET_HEADER: secret, PROTOCOL_HEADER: str(PROTOCOL)}
         self._connections = PeerConnections(_CONNECTIONS, PEER_SILENCE, headers)
+        #: called with the address of a server that does not accept the secret or the protocol of this one
+        self.on_stranger: Callable[[str], None] = lambda address: None
+        self._strangers: set[str] = set()
+
+    def for_another_loop(self) -> HttpPeers:
+        """Return a client with the same secret for another event loop."""
+        return HttpPeers(self._secret)
 
     async def ask(
         self, address: str, question: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
@@ -61,7 +69,7 @@ class HttpPeers:
                 return response, await response.read()
 
         response, content = await self.await_answer(address, send_question(), expires)
-        check_response(response, content, address)
+        self._check_response(response, address)
         answer, payload = read_message(content)
         if "refused" in answer:
             raise refusal_of_row(answer["refused"])
@@ -83,8 +91,7 @@ class HttpPeers:
         responding = self._connections.request(method, f"{address}{path}", headers, body)
         response = await self.await_answer(address, responding, expires)
         try:
-            content = await response.read() if response.status == MISDIRECTED else b""
-            check_response(response, content, address)
+            self._check_response(response, address)
         except BaseException:
             response.close()
             raise
@@ -108,13 +115,38 @@ class HttpPeers:
         finally:
             watch.end()
 
-    async def _is_alive(self, address: str) -> bool:
-        url = f"{address}{CLUSTER_PREFIX}{ALIVE}"
+    async def process_at(self, address: str) -> str | None:
+        """Return the name of the process that answers at an address; None if nobody of this cluster does."""
         try:
-            async with await self._connections.request("GET", url, total_seconds=PEER_SILENCE) as response:
+            async with await self._probe(address) as response:
+                return response.headers.get(PROCESS_HEADER) if response.status == HTTPStatus.OK else None
+        except (aiohttp.ClientError, TimeoutError):
+            return None
+
+    async def _is_alive(self, address: str) -> bool:
+        try:
+            async with await self._probe(address) as response:
                 return response.status == HTTPStatus.OK
         except (aiohttp.ClientError, TimeoutError):
             return False
+
+    async def _probe(self, address: str) -> aiohttp.ClientResponse:
+        return await self._connections.request("GET", f"{address}{CLUSTER_PREFIX}{ALIVE}", total_seconds=PEER_SILENCE)
+
+    def _check_response(self, response: aiohttp.ClientResponse, address: str) -> None:
+        """Raise Moved, or Refusal if the servers do not understand each other."""
+        version = response.headers.get(PROTOCOL_HEADER)
+        if version is not None and speaks(version):
+            self._strangers.discard(address)
+            if response.status == MISDIRECTED:
+                raise moved_of(response.headers)
+            return
+        self.on_stranger(address)
+        if address not in self._strangers:
+            self._strangers.add(address)
+            _logger.error("%s", _misunderstanding(address, version))
+        detail = "this server cannot communicate with the owner of this part of the state; the log has the reason"
+        raise Refusal("not_ready", detail, retry_after=5)
 
 
 class _Watch:
@@ -159,21 +191,7 @@ class _Watch:
             self.patience.reschedule(self._loop.time())
 
 
-def check_response(response: aiohttp.ClientResponse, content: bytes, address: str) -> None:
-    """Raise Moved, or Refusal if the servers do not understand each other."""
-    version = response.headers.get(PROTOCOL_HEADER)
-    if version is not None and speaks(version):
-        if response.status == MISDIRECTED:
-            raise Moved(owner_of_body(content))
-        return
+def _misunderstanding(address: str, version: str | None) -> str:
     if version is None:
-        _logger.error("%s does not accept the cluster secret of this server, so it is not in the same cluster", address)
-    else:
-        _logger.error(
-            "%s uses version %s of the protocol between servers, but this server uses version %d",
-            address,
-            version,
-            PROTOCOL,
-        )
-    detail = "this server cannot communicate with the owner of this part of the state; the log has the reason"
-    raise Refusal("not_ready", detail, retry_after=5)
+        return f"{address} does not accept the cluster secret of this server, so it is not in the same cluster"
+    return f"{address} uses version {version} of the protocol between servers, but this server uses version {PROTOCOL}"

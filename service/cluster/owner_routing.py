@@ -32,9 +32,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.cluster.http_peers import HttpPeers
 from service.cluster.owners import Owner, Owners
+from service.cluster.peer_routes import respond_misdirected
 from service.cluster.protocol import (
     CALLER_HEADER,
-    MISDIRECTED,
     PASSED,
     PROTOCOL_HEADER,
     SECRET_HEADER,
@@ -42,7 +42,6 @@ from service.cluster.protocol import (
     Silent,
     Slow,
     Unreachable,
-    body_of_owner,
     row_of_caller,
 )
 from service.cluster.shared_store import SharedStore
@@ -87,8 +86,7 @@ class OwnerRouting:
         except ClientDisconnect:
             return
         except Moved as moved:
-            await send({"type": "http.response.start", "status": MISDIRECTED, "headers": []})
-            await send({"type": "http.response.body", "body": body_of_owner(moved.owner)})
+            await respond_misdirected(send, moved)
         except Refusal as refusal:
             await problem_response(Request(scope), refusal)(scope, receive, send)
 

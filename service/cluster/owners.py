@@ -21,6 +21,10 @@ check of its fence, that the number is taken; then it drops the shard from memor
 time, never consistency. OPENING_INTERVAL bounds that cost: for some seconds after an opening no other server makes one,
 so that servers that cannot reach each other do not take a shard back and forth.
 
+An owner that cannot reach the object store for about three leases is *blind*: it says so to whoever asks, who takes the
+shard over. A shard whose requests come to another server most of the time is handed over to that one by name: the last
+commit names the successor, and others ask the successor instead of opening the shard themselves.
+
 Requests that change something are sent to an owner at most once. If it may have received one and did not answer, the
 client gets `unconfirmed` (`repeats`).
 """
@@ -41,6 +45,7 @@ from service.core.errors import Refusal, stopping
 from service.observe.store import StoreService
 from service.store.commit_objects import COMMITS, Contents, Damaged, read_head
 from service.store.commits import unconfirmed
+from service.store.contact import Retries
 from service.store.fence import consume_exception
 from service.store.objects import Missing, Objects, ShardObjects, shard_of
 from service.store.ownership import OPENING_INTERVAL, Taken
@@ -54,20 +59,38 @@ _LEAVE_SECONDS: Final = 1.0
 _MOVED_DELAY: Final = 0.05
 _RETRY_DELAY: Final = 0.25
 
+#: reasons for which a server opens a shard: nobody owned it; its owner gave it to this server; the owner did not
+#: respond; or could not reach the store
+FREE: Final = "free"
+HANDED_OVER: Final = "handed_over"
+UNRESPONSIVE: Final = "unresponsive"
+WITHOUT_STORE: Final = "without_store"
+#: seconds for which another server must have used a shard most before it is handed over
+_CLAIM_SECONDS: Final = 30.0
+
 _logger = logging.getLogger("gradserve.cluster")
 _T = TypeVar("_T")
 _shard: Final = lru_cache(4096)(shard_of)
 
 
 class Owner(NamedTuple):
-    """Server that has a shard, and the time of its opening in Unix seconds."""
+    """Server that has a shard, or the successor that is to open it next, and since when, in Unix seconds."""
 
     address: str
     began: float
+    is_successor: bool = False
 
     def opening_wait(self, now: float) -> float:
         """Return the seconds for which no other server should make an opening: never above OPENING_INTERVAL."""
         return min(max(0.0, self.began + OPENING_INTERVAL - now), OPENING_INTERVAL)
+
+
+class _Claim(NamedTuple):
+    """Server that uses a shard most, from the first to the last time it said so, in seconds of the monotonic clock."""
+
+    address: str
+    first: float
+    last: float
 
 
 class OwnerDirectory:
@@ -77,11 +100,15 @@ class OwnerDirectory:
         self._objects = objects
 
     def owner(self, shard: int) -> Owner | None:
-        """Return the owner of a shard; None if it has none, or has been released. Raises OSError, Damaged."""
+        """Return the owner of a shard, or the named successor; None if there is none. Raises OSError, Damaged."""
         head = self._last(ShardObjects(self._objects, shard))
-        if head is None or head.note.released or head.note.owner is None:
+        if head is None:
             return None
-        return Owner(head.note.owner, time.time() if head.note.began is None else head.note.began)
+        note = head.note
+        address = note.successor if note.released else note.owner
+        if address is None:
+            return None
+        return Owner(address, time.time() if note.began is None else note.began, note.released)
 
     @staticmethod
     def _last(objects: Objects) -> Contents | None:
@@ -112,6 +139,8 @@ class OwnedShards:
         self._leaving: dict[int, asyncio.Task[bool]] = {}
         self._draining = False
         self._finished_checks = 0
+        #: number of shards that were opened, by reason
+        self.moves: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[StoreService]:
         return iter(self._owned.values())
@@ -130,22 +159,27 @@ class OwnedShards:
             return None
         return store
 
-    async def open(self, shard: int) -> StoreService:
-        """Take a shard; concurrent calls share one opening. Raises Taken, Refusal: not_ready."""
+    @property
+    def blind(self) -> int:
+        """Number of shards whose store has not answered for about three leases."""
+        return sum(store.commits.fence.is_blind for store in self)
+
+    async def open(self, shard: int, reason: str) -> StoreService:
+        """Take a shard; concurrent calls share one opening, and its `reason`. Raises Taken, Refusal: not_ready."""
         if (store := self.get(shard)) is not None:
             return store
         if self._draining:
             raise stopping()
         if shard not in self.opening:
-            self.opening[shard] = asyncio.get_running_loop().create_task(self._open_shard(shard))
+            self.opening[shard] = asyncio.get_running_loop().create_task(self._open_shard(shard, reason))
             self.opening[shard].add_done_callback(partial(task_over, self.opening, shard))
         # Shielded, since other requests wait for the same opening.
         return await asyncio.shield(self.opening[shard])
 
-    def release(self, shard: int, seconds: float) -> None:
-        """Begin to release a shard: answer nothing, and write pending changes within `seconds`."""
+    def release(self, shard: int, seconds: float, successor: str) -> None:
+        """Begin to hand a shard over: answer nothing, and write pending changes within `seconds`."""
         if shard in self._owned:
-            self._begin_leaving(shard, seconds)
+            self._begin_leaving(shard, seconds, successor)
 
     def drain(self, seconds: float) -> None:
         """Take no more shards, and begin to release all."""
@@ -160,7 +194,7 @@ class OwnedShards:
         self.drain(seconds)
         return all(await asyncio.gather(*self._leaving.values()))
 
-    async def _open_shard(self, shard: int) -> StoreService:
+    async def _open_shard(self, shard: int, reason: str) -> StoreService:
         # The old store must have written everything before a new one reads the objects.
         if (leaving := self._leaving.get(shard)) is not None:
             await asyncio.shield(leaving)
@@ -177,12 +211,13 @@ class OwnedShards:
             table.other_usage = partial(self._usage_of_others, store, name)
         store.restore(loaded)
         self._owned[shard] = store
+        self.moves[reason] += 1
         _logger.info("this server now owns shard %d", shard)
         return store
 
-    async def _close_shard(self, shard: int, store: StoreService, seconds: float) -> bool:
+    async def _close_shard(self, shard: int, store: StoreService, seconds: float, successor: str | None) -> bool:
         try:
-            return await store.close(seconds)
+            return await store.close(seconds, successor)
         finally:
             self._finished_checks += store.commits.fence.state_checks
             del self._leaving[shard]
@@ -190,8 +225,8 @@ class OwnedShards:
             for key, _ in [*store.tensors]:  # give back their memory
                 store.tensors.load(key, None)
 
-    def _begin_leaving(self, shard: int, seconds: float) -> None:
-        closing = self._close_shard(shard, self._owned.pop(shard), seconds)
+    def _begin_leaving(self, shard: int, seconds: float, successor: str | None = None) -> None:
+        closing = self._close_shard(shard, self._owned.pop(shard), seconds, successor)
         self._leaving[shard] = asyncio.get_running_loop().create_task(closing)
 
     def _usage_of_others(self, store: StoreService, name: str) -> Quota:
@@ -223,11 +258,21 @@ class Owners:
         #: cache of owners by shard, never this server; it may be out of date
         self.known_owners: dict[int, Owner] = {}
         self._lookups: dict[int, asyncio.Task[Owner | None]] = {}
-        self.takeovers = 0
+        self._retries = Retries(_logger, clock)
+        #: reason why this server takes no part in the cluster, if there is one
+        self.refusal: Refusal | None = None
         #: questions per shard in this window: sent to its owner, and answered as its owner
         self.forwarded: Counter[int] = Counter()
         self.served: Counter[int] = Counter()
         self._served_last_window: Counter[int] = Counter()
+        self._claims: dict[int, _Claim] = {}
+        #: servers that this one has handed shards to, and when
+        self._successors: dict[int, tuple[Owner, float]] = {}
+
+    @property
+    def takeovers(self) -> int:
+        """Number of shards taken from servers that did not respond, or could not reach the store."""
+        return self.owned_shards.moves[UNRESPONSIVE] + self.owned_shards.moves[WITHOUT_STORE]
 
     def local_store(self, namespace: str) -> StoreService | None:
         """Return the store of a namespace if this server owns its shard."""
@@ -241,32 +286,47 @@ class Owners:
 
     async def locate(self, namespace: str, expires: float) -> StoreService | Owner:
         """Return the store of a namespace, or the server that owns it. Raises Refusal: not_ready, deadline_exceeded."""
+        self._require_part()
         shard = _shard(namespace)
         location = (
             await self._local_store(shard, expires)
             or self.known_owners.get(shard)
+            or self._successor(shard)
             or await self._look_up(shard, expires)
         )
-        # An owner with this address is an earlier process of this server, which has ended: its shard is free.
         if location is None or (isinstance(location, Owner) and location.address == self.address):
-            location = await self._finish_opening(shard, self.owned_shards.open(shard), expires)
+            location = await self._open_free(shard, location, expires)
         (self.forwarded if isinstance(location, Owner) else self.served)[shard] += 1
         return location
 
     async def owned_store(self, namespace: str, expires: float) -> StoreService:
         """Return the store of a namespace for a server that takes this one for the owner. Raises Moved, Refusal."""
+        self._require_part()
         shard = _shard(namespace)
         location = await self._local_store(shard, expires)
-        if location is None or (not isinstance(location, Owner) and not await self.still_owns(location, expires)):
-            location = await self._look_up(shard, expires)
+        if not isinstance(location, Owner) and location is not None and not await self._answers(location, expires):
+            location = None
+        if location is None:
+            location = self._successor(shard) or await self._look_up(shard, expires)
             if location is None or location.address != self.address:
                 raise Moved(None if location is None else location.address)
-            # The last commit names this address, but an earlier process wrote it.
-            location = await self._finish_opening(shard, self.owned_shards.open(shard), expires)
+            location = await self._open_free(shard, location, expires)
         if isinstance(location, Owner):
             raise Moved(location.address)
         self.served[shard] += 1
         return location
+
+    async def _answers(self, store: StoreService, expires: float) -> bool:
+        """Return whether this server can answer from a store for others. Raises Moved if it is blind, and Refusal."""
+        fence = store.commits.fence
+        try:
+            current = not fence.is_blind and await self.still_owns(store, expires)
+        except Refusal:
+            if not fence.is_blind:
+                raise
+        if store.commits.lost is None and fence.is_blind:
+            raise Moved(None, is_blind=True)
+        return current
 
     async def still_owns(self, store: StoreService, expires: float) -> bool:
         """Return whether memory is current at some moment after the call. Raises Refusal: not_ready."""
@@ -330,31 +390,71 @@ class Owners:
             raise _no_owner()
         if self.known_owners.get(shard) == owner:
             del self.known_owners[shard]
-        if isinstance(error, Moved):
+        if isinstance(error, Moved) and not error.is_blind:
             # A hint alone: if it is wrong, that server answers Moved as well, or does not answer.
             if error.owner not in (None, owner.address, self.address):
                 self.known_owners[shard] = Owner(str(error.owner), owner.began)
             await asyncio.sleep(_MOVED_DELAY)
             return
-        # Unreachable or silent for this server: before a takeover, check whether others have replaced it already.
+        # It cannot reach this server, or the store: before a takeover, check whether others have replaced it already.
         current = await self._look_up(shard, expires)
         if current is None or current.address != owner.address:
             return
         if (wait := current.opening_wait(self._today())) > 0:
             await asyncio.sleep(min(wait, _RETRY_DELAY, max(0.0, expires - self.clock())))
             return
-        _logger.warning("%s does not respond; this server takes over shard %d from it", owner.address, shard)
-        self.takeovers += 1
-        await self._finish_opening(shard, self.owned_shards.open(shard), expires)
+        reason = WITHOUT_STORE if isinstance(error, Moved) else UNRESPONSIVE
+        problem = "cannot reach the store" if reason == WITHOUT_STORE else "does not respond"
+        _logger.warning("%s %s; this server takes over shard %d from it", owner.address, problem, shard)
+        await self._open(shard, reason, expires)
 
     def begin_window(self) -> None:
-        """Begin a window of counts. The counts of the last one decide whether a shard is released."""
+        """Begin a window of counts. The counts of the last one decide whether a shard is handed over."""
         self._served_last_window, self.served = self.served, Counter()
 
-    def should_release(self, shard: int, count: int) -> bool:
-        """Return whether to release a shard to a server with `count` questions in a window: more than all others'."""
-        served = self._served_last_window[shard]
-        return self.owned_shards.get(shard) is not None and served > 0 and 2 * count > served
+    def should_hand_over(self, shard: int, count: int, address: str) -> bool:
+        """Return whether to hand a shard over to the server at `address`, which has asked `count` questions lately.
+
+        It must have asked twice as many as there were others, in each of the last windows, so that a caller that
+        alternates between servers does not move the shard.
+        """
+        served, now = self._served_last_window[shard], self.clock()
+        if self.owned_shards.get(shard) is None or not address:  # servers before this field do not state one
+            return False
+        if not served or 3 * count < 2 * served:
+            self._claims.pop(shard, None)
+            return False
+        claim = self._claims.get(shard)
+        if claim is None or claim.address != address or now - claim.last > _CLAIM_SECONDS / 2:
+            claim = _Claim(address, now, now)
+        self._claims[shard] = claim = claim._replace(last=now)
+        return now - claim.first >= _CLAIM_SECONDS
+
+    def hand_over(self, shard: int, address: str, seconds: float) -> None:
+        """Begin to hand a shard over to the server at `address`, and write pending changes within `seconds`."""
+        self._claims.pop(shard, None)
+        self._successors[shard] = Owner(address, self._today(), is_successor=True), self.clock()
+        self.owned_shards.release(shard, seconds, address)
+
+    def _require_part(self) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+
+    def _successor(self, shard: int) -> Owner | None:
+        """Return the server that this one has just handed a shard to, which may not have opened it yet."""
+        successor, since = self._successors.get(shard, (None, 0.0))
+        if successor is not None and self.clock() - since >= OPENING_INTERVAL:
+            del self._successors[shard]
+            return None
+        return successor
+
+    async def _open_free(self, shard: int, known: Owner | None, expires: float) -> StoreService | Owner:
+        """Open a shard that no other server owns: this one is its successor, or an earlier process of it had it."""
+        return await self._open(shard, HANDED_OVER if known is not None and known.is_successor else FREE, expires)
+
+    async def _open(self, shard: int, reason: str, expires: float) -> StoreService | Owner:
+        """Open a shard; return the store, or the owner that was faster."""
+        return await self._finish_opening(shard, self.owned_shards.open(shard, reason), expires)
 
     async def _local_store(self, shard: int, expires: float) -> StoreService | Owner | None:
         """Return the store of a shard that is open or opening, the winner if another server took it first, or None."""
@@ -381,11 +481,14 @@ class Owners:
         return await self._within(asyncio.shield(self._lookups[shard]), expires)
 
     async def _read_owner(self, shard: int) -> Owner | None:
+        if (pause := self._retries.pause) > 0:
+            await asyncio.sleep(pause)
         try:
             owner = await asyncio.get_running_loop().run_in_executor(self._executor, self._directory.owner, shard)
         except (OSError, Damaged) as error:
-            _logger.warning("cannot find the owner of shard %d: %s", shard, error)
+            self._retries.failed(f"cannot find the owner of shard {shard}: {error}")
             raise _no_owner() from None
+        self._retries.succeeded()
         self.known_owners.pop(shard, None)
         if owner is not None and owner.address != self.address:
             self.known_owners[shard] = owner

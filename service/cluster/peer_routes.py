@@ -20,13 +20,14 @@ from service.cluster.protocol import (
     CALLER_HEADER,
     MISDIRECTED,
     PASSED,
+    PROCESS_HEADER,
     PROTOCOL,
     PROTOCOL_HEADER,
     SECRET_HEADER,
     Moved,
-    body_of_owner,
     caller_of,
     message_of,
+    misdirected,
     read_message,
     record_of,
     row_of_record,
@@ -122,12 +123,12 @@ class PeerQuestions:
         return {"kept": False, "status": result.status, "headers": result.headers}, result.parts
 
     async def _release(self, question: dict[str, Any], _: memoryview, __: float) -> PeerResponse:
-        """Release a shard to the other server if it uses the shard more than all others together."""
-        shard = int(question["shard"])
-        releases = self._owners.should_release(shard, int(question["asked"]))
-        if releases:
-            self._owners.owned_shards.release(shard, _LEAVE)
-        return {"released": releases}, ()
+        """Hand a shard over to the other server if that one uses it much more than all others together."""
+        shard, address = int(question["shard"]), question.get("address", "")
+        hands_over = self._owners.should_hand_over(shard, int(question["asked"]), address)
+        if hands_over:
+            self._owners.hand_over(shard, address, _LEAVE)
+        return {"released": hands_over}, ()
 
 
 class PeerApplication:
@@ -141,10 +142,12 @@ class PeerApplication:
         questions: PeerQuestions,
         secret: str,
         max_bytes: int,
+        process: str,
     ) -> None:
-        """Questions have at most `max_bytes` bytes."""
+        """Questions have at most `max_bytes` bytes; `process` tells this process from others at its address."""
         self._app, self._forwarded, self._routes = app, forwarded, routes
         self._questions, self._secret, self._max_bytes = questions, secret.encode(), max_bytes
+        self._process = process
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -163,7 +166,7 @@ class PeerApplication:
         elif path.startswith(f"{PASSED}/"):
             await self._serve_forwarded(scope, receive, send, headers)
         elif path == CLUSTER_PREFIX + ALIVE:
-            await _respond(send, 200, [b""])
+            await _respond(send, 200, [b""], [(PROCESS_HEADER.lower().encode(), self._process.encode())])
         else:
             await self._answer(path.removeprefix(CLUSTER_PREFIX), scope, receive, send)
 
@@ -176,7 +179,8 @@ class PeerApplication:
         except ClientDisconnect:
             return
         except Moved as moved:
-            status, parts = MISDIRECTED, [body_of_owner(moved.owner)]
+            await respond_misdirected(send, moved)
+            return
         except Refusal as refusal:
             # As a message, so that the other server raises the same refusal to its client.
             status, parts = refusal.status, message_of({"refused": row_of_refusal(refusal)})
@@ -201,10 +205,19 @@ class PeerApplication:
         await self._forwarded(inner, receive, marked)
 
 
-async def _respond(send: Send, status: int, parts: Sequence[bytes | memoryview]) -> None:
+async def respond_misdirected(send: Send, moved: Moved) -> None:
+    """Answer another server that this one is not the owner."""
+    fields, body = misdirected(moved)
+    await send({"type": "http.response.start", "status": MISDIRECTED, "headers": fields})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _respond(
+    send: Send, status: int, parts: Sequence[bytes | memoryview], more: Sequence[tuple[bytes, bytes]] = ()
+) -> None:
     nbytes = sum(map(len, parts))
     version = (PROTOCOL_HEADER.lower().encode(), str(PROTOCOL).encode())
-    fields = [version, (b"content-type", b"application/octet-stream"), (b"content-length", b"%d" % nbytes)]
+    fields = [version, (b"content-type", b"application/octet-stream"), (b"content-length", b"%d" % nbytes), *more]
     await send({"type": "http.response.start", "status": status, "headers": fields})
     if nbytes <= INLINE:  # in one write, since each wakes the other server
         await send({"type": "http.response.body", "body": b"".join(parts)})

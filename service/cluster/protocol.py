@@ -24,7 +24,12 @@ CALLER_HEADER: Final = "Gradserve-Cluster-Caller"
 #: prefix of forwarded requests
 PASSED: Final = f"{CLUSTER_PREFIX}passed"
 ALIVE: Final = "alive"
-#: status of a response that names another owner
+#: header fields of a response: the process that answers; and with `MISDIRECTED`, the owner that it knows, and whether
+#: it is the owner itself but cannot reach the store
+PROCESS_HEADER: Final = "Gradserve-Cluster-Process"
+OWNER_HEADER: Final = "Gradserve-Cluster-Owner"
+BLIND_HEADER: Final = "Gradserve-Cluster-Blind"
+#: status of a response of a server that is not the owner, or cannot answer as the owner
 MISDIRECTED: Final = 421
 
 _LENGTH: Final = 4
@@ -49,15 +54,21 @@ def speaks(version: str) -> bool:
     return version.isdecimal() and len(version) < _LENGTH and abs(int(version) - PROTOCOL) <= 1
 
 
-def body_of_owner(owner: str | None) -> bytes:
-    """Write the body of a `MISDIRECTED` response: the address of the owner, if known."""
-    return orjson.dumps({"owner": owner})
+def misdirected(moved: Moved) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """Write the header fields and the body of a `MISDIRECTED` response.
+
+    The owner is in both: the response to a HEAD has no body, and servers of version 1 before these fields read that.
+    """
+    body = orjson.dumps({"owner": moved.owner})
+    fields = [(PROTOCOL_HEADER, str(PROTOCOL)), ("Content-Length", str(len(body)))]
+    fields += [(OWNER_HEADER, moved.owner)] if moved.owner is not None else []
+    fields += [(BLIND_HEADER, "1")] if moved.is_blind else []
+    return [(name.lower().encode(), value.encode()) for name, value in fields], body
 
 
-def owner_of_body(body: bytes) -> str | None:
-    """Read the owner from the body of a `MISDIRECTED` response."""
-    owner: str | None = orjson.loads(body)["owner"]
-    return owner
+def moved_of(headers: Mapping[str, str]) -> Moved:
+    """Read the header fields of a `MISDIRECTED` response."""
+    return Moved(headers.get(OWNER_HEADER), is_blind=BLIND_HEADER in headers)
 
 
 def row_of_caller(caller: Caller) -> str:
@@ -122,11 +133,14 @@ class Answer(NamedTuple):
 
 
 class Moved(Exception):
-    """The server does not own the shard; as far as it knows, the server at `owner` does."""
+    """The server does not own the shard; as far as it knows, the server at `owner` does.
 
-    def __init__(self, owner: str | None) -> None:
+    If it `is_blind`, it does own the shard, but cannot reach the store: another server should take over.
+    """
+
+    def __init__(self, owner: str | None, *, is_blind: bool = False) -> None:
         super().__init__(owner)
-        self.owner = owner
+        self.owner, self.is_blind = owner, is_blind
 
 
 class Unreachable(Exception):

@@ -21,6 +21,7 @@ from service.api.media import PROBLEM
 from service.cluster.http_peers import HttpPeers
 from service.cluster.owners import Owners
 from service.cluster.protocol import Answer, Moved, Silent, Slow, Unreachable, record_of, row_of_record, row_of_stored
+from service.cluster.watch import Watch
 from service.core.errors import Refusal, internal_error
 from service.core.keys.caller import Caller, KeyScope
 from service.core.settings import Settings
@@ -48,7 +49,13 @@ class SharedStore:
     """Store for the calls of a cluster's server. For one event loop."""
 
     def __init__(
-        self, settings: Settings, pool: Pool, owners: Owners, peers: HttpPeers, reader_counts: ReaderCounts
+        self,
+        settings: Settings,
+        pool: Pool,
+        owners: Owners,
+        peers: HttpPeers,
+        reader_counts: ReaderCounts,
+        watch: Watch | None = None,
     ) -> None:
         self._pool, self._owners, self._peers, self._reader_counts = pool, owners, peers, reader_counts
         self._versions: LRU[str, TensorVersion] = LRU(
@@ -69,19 +76,25 @@ class SharedStore:
         self._begun: dict[TableKey, StoreService] = {}
         self._settling: set[asyncio.Task[None]] = set()
         self._grace = float(settings.shutdown_grace)
-        self._balancer: asyncio.Task[None] | None = None
+        self._watch = watch
+        self._tasks: list[asyncio.Task[None]] = []
         self.forwarded: Counter[str] = Counter()
 
     async def current(self, expires: float) -> None:
-        """Return at once: each shard is checked when it is used."""
+        """Return if the server can answer; each shard is checked when it is used. Raises Refusal: not_ready."""
+        if self._watch is not None:
+            self._watch.require_ready()
 
     def load(self) -> Loaded:
-        """Load nothing: a shard is taken when it is first used."""
+        """Load nothing: a shard is taken when it is first used. Raises RuntimeError if its address is in use."""
+        if self._watch is not None:
+            self._watch.require_address()
         return Loaded()
 
     def restore(self, loaded: Loaded) -> None:
-        """Begin to move shards to the servers that use them."""
-        self._balancer = asyncio.get_running_loop().create_task(self.balance())
+        """Begin to move shards to the servers that use them, and to watch the surroundings."""
+        running = [self.balance()] if self._watch is None else [self.balance(), self._watch.run()]
+        self._tasks = [asyncio.get_running_loop().create_task(each) for each in running]
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
         """Return a graph if it is in memory and known to be current."""
@@ -186,8 +199,8 @@ class SharedStore:
 
     async def close(self, seconds: float) -> bool:
         """Release all shards; return whether everything was written in time."""
-        if self._balancer is not None:
-            self._balancer.cancel()
+        for task in self._tasks:
+            task.cancel()
         closed = await self._owners.owned_shards.close(seconds)
         await self._peers.close()
         return closed
@@ -200,7 +213,16 @@ class SharedStore:
     def stats(self) -> ClusterStats:
         """Return the metrics of this server."""
         owning = self._owners.owned_shards
-        return ClusterStats(len(list(owning)), self._owners.takeovers, owning.state_checks, self.forwarded)
+        has_conflict = self._watch is not None and self._watch.has_conflict
+        return ClusterStats(
+            len(list(owning)),
+            self._owners.takeovers,
+            owning.state_checks,
+            self.forwarded,
+            owning.moves,
+            owning.blind,
+            has_conflict,
+        )
 
     async def balance(self) -> None:
         """Ask for the shards that this server uses more than all others do, once per window."""
@@ -213,7 +235,8 @@ class SharedStore:
                 if owner is not None and count >= _RELEASE_THRESHOLD:
                     with suppress(Refusal, Moved, Unreachable, Silent, Slow):
                         expires = self._owners.clock() + WINDOW
-                        await self._peers.ask(owner.address, "release", {"shard": shard, "asked": count}, (), expires)
+                        head = {"shard": shard, "asked": count, "address": self._owners.address}
+                        await self._peers.ask(owner.address, "release", head, (), expires)
 
     async def _settle(
         self, task: Task, caller: Caller, reply: Reply, done: Done, condition: Condition, more: Sequence[Change]

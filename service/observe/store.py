@@ -171,9 +171,12 @@ class StoreService:
     def drain(self) -> None:
         """Do nothing: the state belongs to this server until it closes."""
 
-    async def close(self, seconds: float) -> bool:
-        """Accept nothing more and write all pending changes; return whether that was done within `seconds`."""
-        return await self.commits.close(seconds)
+    async def close(self, seconds: float, successor: str | None = None) -> bool:
+        """Accept nothing more and write all pending changes; return whether that was done within `seconds`.
+
+        The place goes to the server at `successor`, if given.
+        """
+        return await self.commits.close(seconds, successor)
 
     def settle(
         self,

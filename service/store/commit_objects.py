@@ -18,8 +18,9 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from dataclasses import fields as dataclass_fields
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -148,21 +149,63 @@ class Damaged(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Past:
+    """What an opening says about the commits before it. Later readers rely on it instead of reading all of them.
+
+    `live`: the numbers of those that have items. All others are superseded: nobody reads them any more. `fixed`: those
+    of `live` that may arrive again, so that they must not be deleted before the next opening. `lease`: the longest
+    lease, in seconds, of earlier owners that may still answer. `floor`: the number up to which nothing superseded is
+    deleted, because servers without this rule have written there.
+    """
+
+    live: tuple[int, ...]
+    fixed: tuple[int, ...]
+    lease: float
+    floor: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields; runs of neighbouring numbers are written as their ends."""
+        return {"live": _runs(self.live), "fixed": self.fixed, "lease": self.lease, "floor": self.floor}
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Past:
+        """Read the fields. Raises KeyError, TypeError, ValueError."""
+        live = (number for first, last in fields["live"] for number in range(int(first), int(last) + 1))
+        return cls(tuple(live), tuple(map(int, fields["fixed"])), float(fields["lease"]), int(fields["floor"]))
+
+
+def _runs(numbers: Sequence[int]) -> list[list[int]]:
+    """Return the first and last number of each run in ascending numbers."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return runs
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """Note in a commit beside its items, at a place that several servers reach.
 
     `lease`: seconds for which the server answers from memory after a look. `again`: the commit before was sent more
     than once, and may arrive again. `emptied`: the commit is a stub, whose items were removed. `released`: the server
-    answers no more. If servers forward requests to each other, `owner` is the address of the server that wrote the
-    commit, and `began` the time of its opening, in Unix seconds.
+    answers no more. `opening`: the number of the opening with which the server began; the opening itself has a `past`.
+    If servers forward requests to each other, `owner` is the address of the server that wrote the commit, and `began`
+    the time of its opening, in Unix seconds. A server that hands the place over to another one names it as `successor`,
+    with the time of that as `began`.
     """
 
     lease: float | None = None
     again: bool = False
     emptied: bool = False
     released: bool = False
+    opening: int | None = None
+    past: Past | None = None
     owner: str | None = None
     began: float | None = None
+    successor: str | None = None
 
 
 _PLAIN: Final = Note()
@@ -249,7 +292,9 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
         rows.append(row if item.nbytes is None else row | {"checksum": item.checksum})
     commit: dict[str, Any] = {"sequence": sequence, "token": token, "items": rows}
     if note != _PLAIN:
-        commit["note"] = {name: value for name, value in asdict(note).items() if value not in (None, False)}
+        fields = {field.name: getattr(note, field.name) for field in dataclass_fields(note)}
+        fields["past"] = None if note.past is None else note.past.to_json()
+        commit["note"] = {name: value for name, value in fields.items() if value not in (None, False)}
     form = COMMIT_FORMAT_OF_MODELS if any(item.kind == MODEL for item in items) else COMMIT_FORMAT
     header: dict[str, Any] = {
         METADATA: {"format": form, "commit": orjson.dumps(commit).decode()},
@@ -271,6 +316,7 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
 
 def _note(fields: dict[str, Any]) -> Note:
     lease, owner, began = fields.get("lease"), fields.get("owner"), fields.get("began")
+    opening, past, successor = fields.get("opening"), fields.get("past"), fields.get("successor")
     return Note(
         lease=None if lease is None else float(lease),
         again=bool(fields.get("again")),
@@ -278,6 +324,9 @@ def _note(fields: dict[str, Any]) -> Note:
         released=bool(fields.get("released")),
         owner=None if owner is None else str(owner),
         began=None if began is None else float(began),
+        opening=None if opening is None else int(opening),
+        past=None if past is None else Past.from_json(past),
+        successor=None if successor is None else str(successor),
     )
 
 
@@ -338,6 +387,18 @@ def _extent(item: Item) -> tuple[object, ...]:
     return item.key, item.start, item.nbytes
 
 
+class Chain(NamedTuple):
+    """Numbers of the commits of a place, in order: all that are listed, and those that count.
+
+    `past`: what the last opening says about the commits before it. Those that it does not know count no more, and may
+    have arrived late. It is None if no opening says anything, and then all of them count.
+    """
+
+    listed: Sequence[int]
+    valid: Sequence[int]
+    past: Past | None
+
+
 class Reading:
     """Parallel reader of the commits of a place, which messages call `place`."""
 
@@ -355,6 +416,19 @@ class Reading:
         """List the numbers of the commits after a number. Raises RuntimeError if there are other keys, and OSError."""
         listed = map(self._sequence, self._objects.list(COMMITS, commit_key(after) if after else ""))
         return sorted(sequence for sequence in listed if sequence > after)  # a store may ignore where to begin
+
+    def chain(self) -> Chain:
+        """List the commits, and find those that count. Raises Vanished, and RuntimeError like `heads`."""
+        listed = self.sequences()
+        if not listed:
+            return Chain((), (), None)
+        last = self._existing_head(listed[-1])
+        number = last.note.opening
+        opening = last if number in (None, last.sequence) else self._existing_head(number)
+        if (past := opening.note.past) is None:
+            return Chain(listed, listed, None)
+        live = set(past.live)
+        return Chain(listed, [n for n in listed if n >= opening.sequence or n in live], past)
 
     def heads(self, sequences: Iterable[int]) -> dict[int, Contents]:
         """Read the heads of commits; those that have been deleted meanwhile are left out.
@@ -380,6 +454,12 @@ class Reading:
         if not _NUMBER.fullmatch(name):
             raise RuntimeError(f"{self._place} has {key!r}, which is not a commit of gradserve; move it elsewhere")
         return int(name)
+
+    def _existing_head(self, sequence: int) -> Contents:
+        head = self._head(sequence)
+        if head is None:
+            raise Vanished
+        return head
 
     def _head(self, sequence: int) -> Contents | None:
         try:

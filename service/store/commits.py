@@ -32,11 +32,15 @@ from typing import Any, Final
 
 from service.core.errors import Refusal, deadline_exceeded, internal_error, stopping
 from service.store.changes import Change
+from service.store.contact import Retries
 from service.store.fence import Fence
 from service.store.journal import Journal, StateFull, StateLost, StateUnknown
 from service.store.writes import Name, Write, commit_of, name_of
 
 _logger = logging.getLogger("gradserve")
+
+#: seconds after which a commit that is still being written asks whether the storage answers at all
+_LONG_COMMIT: Final = 0.5
 
 #: function from the values that the changes replace to the changes, with the answer filled in
 Completion = Callable[[Sequence[Any]], Sequence[Change]]
@@ -141,11 +145,14 @@ class Commits:
         self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="state")
         self._waiting: deque[Proposal] = deque()
         self._writing: set[Name] = set()
+        self._being_written: Sequence[Proposal] = ()
         self._write_behind = WriteBehind()
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._checking: asyncio.TimerHandle | None = None
         self._flushes = False
         self._closing = False
+        self._retries = Retries(_logger, clock)
         self.fence = fence or Fence(journal)
 
     @property
@@ -165,7 +172,10 @@ class Commits:
     def submit(self, proposal: Proposal) -> None:
         """Queue a proposal. It continues even if its request is cancelled."""
         proposal.submitted = self._clock()
-        if refusal := self.lost or (stopping() if self._closing else None):
+        refusal = self.lost or (stopping() if self._closing else None)
+        if refusal is None and self._task is not None and self.fence.is_blind:
+            refusal = _unwritten()
+        if refusal is not None:
             self._answer(proposal, refusal)
             return
         if self._journal.shared and proposal.expires != float("inf"):
@@ -174,8 +184,11 @@ class Commits:
         self._waiting.append(proposal)
         self._start()
 
-    async def close(self, seconds: float) -> bool:
-        """Accept no more proposals, and write what is left; return whether that was done within so many seconds."""
+    async def close(self, seconds: float, successor: str | None = None) -> bool:
+        """Accept no more proposals, and write what is left; return whether that was done within so many seconds.
+
+        The place goes to the server at `successor`, if given.
+        """
         self._closing = self._flushes = True
         self._start()
         is_done = False
@@ -183,7 +196,7 @@ class Commits:
             async with asyncio.timeout(seconds):
                 while self._task is not None:
                     await asyncio.shield(self._task)
-                await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.close)
+                await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.close, successor)
                 is_done = True
         if not is_done:
             self._journal.give_up()
@@ -208,7 +221,7 @@ class Commits:
             self._timer.cancel()
             self._timer = None
         if batch or groups:
-            self._writing = names
+            self._writing, self._being_written = names, batch
             self._task = asyncio.get_running_loop().create_task(self._work(batch, groups))
 
     def _next_batch(self) -> list[Proposal]:
@@ -323,6 +336,8 @@ class Commits:
         if self.lost is not None:
             return self.lost
         commits = [commit_of(part) for part in parts if part]
+        if self._journal.shared:
+            self._checking = asyncio.get_running_loop().call_later(_LONG_COMMIT, self._check_storage)
         try:
             await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.commit, commits)
         except StateFull as full:
@@ -332,14 +347,18 @@ class Commits:
         except StateLost as lost:
             return self.fence.lose(lost)
         except StateUnknown:
-            _logger.exception("the server stops, and its last writes may or may not be stored")
+            _logger.exception("the last writes may or may not be stored")
             return unconfirmed()
         except Exception as error:
-            _logger.exception("cannot write to the state")
             if not isinstance(error, OSError):
+                _logger.exception("cannot write to the state")
                 return internal_error()
-            detail = "the server cannot write to the storage of its state; nothing was changed"
-            return Refusal("not_ready", detail, retry_after=5)
+            self._retries.failed(f"cannot write to the state: {error}")
+            return _unwritten()
+        finally:
+            if self._checking is not None:
+                self._checking.cancel()
+        self._retries.succeeded()
         return None
 
     def _expire(self, proposal: Proposal) -> None:
@@ -349,10 +368,24 @@ class Commits:
             self._waiting.remove(proposal)
             self._answer(proposal, deadline_exceeded(proposal.timeout))
             self._start()  # others may have waited behind it
-        elif proposal.unsure is not None:
+        else:
+            self._answer_unsure(proposal)
+
+    def _answer_unsure(self, proposal: Proposal) -> None:
+        if proposal.unsure is not None and not proposal.is_answered:
             self._count(proposal, "unconfirmed")
             proposal.is_answered = True
             proposal.unsure(unconfirmed())
+
+    def _check_storage(self) -> None:
+        """Answer everybody who waits for a storage that does not answer; called again and again during a commit."""
+        if self.fence.is_blind:
+            for proposal in self._being_written:
+                self._answer_unsure(proposal)
+            waiting, self._waiting = self._waiting, deque()
+            for proposal in waiting:
+                self._answer(proposal, _unwritten())
+        self._checking = asyncio.get_running_loop().call_later(_LONG_COMMIT, self._check_storage)
 
     @staticmethod
     def _settle(changes: Iterable[Change]) -> None:
@@ -369,6 +402,11 @@ class Commits:
 
     def _count(self, proposal: Proposal, outcome: str) -> None:
         self._on_commit(outcome, self._clock() - proposal.submitted)
+
+
+def _unwritten() -> Refusal:
+    detail = "the server cannot write to the storage of its state; nothing was changed"
+    return Refusal("not_ready", detail, retry_after=5)
 
 
 def unconfirmed() -> Refusal:

@@ -7,10 +7,14 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any
+from typing import Any, Final
 
 from service.core.errors import Refusal
+from service.store.contact import Retries
 from service.store.journal import Journal, StateLost
+
+#: seconds after which a request that waits for a look asks whether the storage answers at all
+_LONG_LOOK: Final = 0.5
 
 _logger = logging.getLogger("gradserve")
 
@@ -27,6 +31,7 @@ class Fence:
         self._journal = journal
         self._executor = executor or ThreadPoolExecutor(1, "gradserve-look")
         self._clock = clock
+        self._retries = Retries(_logger, clock)
         self._current_look: asyncio.Task[None] | None = None
         self._next_look: asyncio.Task[None] | None = None
         self.state_checks = 0
@@ -47,17 +52,23 @@ class Fence:
             raise self.lost
         if self._journal.holds():
             return
-        remaining = expires - self._clock()
         if self._next_look is None:  # a look that began before this call may have seen an older state
             self._next_look = asyncio.get_running_loop().create_task(self._look(self._current_look))
             self._next_look.add_done_callback(consume_exception)
-        try:
-            async with asyncio.timeout(None if remaining == float("inf") else remaining):
-                await asyncio.shield(self._next_look)
-        except TimeoutError:
-            raise unseen() from None
+        look = self._next_look
+        while not look.done():
+            remaining = max(0.0, expires - self._clock())
+            await asyncio.wait([look], timeout=min(remaining, _LONG_LOOK))
+            if not look.done() and (self.is_blind or self._clock() >= expires):
+                raise unseen()
+        look.result()
         if self.lost is not None:  # since the look
             raise self.lost
+
+    @property
+    def is_blind(self) -> bool:
+        """True if the storage has not answered for so long that another server should take over."""
+        return self._journal.is_blind()
 
     def lose(self, reason: StateLost) -> Refusal:
         """Close the fence for good; return the refusal that answers all further requests."""
@@ -83,6 +94,8 @@ class Fence:
         self._current_look, self._next_look = self._next_look, None
         if self.lost is not None:
             raise self.lost
+        if (pause := self._retries.pause) > 0:
+            await asyncio.sleep(pause)
         if self._journal.holds():  # thanks to the look before, or to a commit
             return
         self.state_checks += 1
@@ -91,8 +104,9 @@ class Fence:
         except StateLost as lost:
             raise self.lose(lost) from None
         except OSError as error:
-            _logger.warning("cannot check whether another server has taken over the state: %s", error)
+            self._retries.failed(f"cannot check whether another server has taken over the state: {error}")
             raise unseen() from None
+        self._retries.succeeded()
 
 
 def consume_exception(task: asyncio.Task[Any]) -> None:

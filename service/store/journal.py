@@ -59,7 +59,7 @@ class Loaded:
 
 
 class Journal(Protocol):
-    """Atomic commits. All methods block but `holds` and `give_up`; one thread at a time commits."""
+    """Atomic commits. All methods block but `holds`, `is_blind` and `give_up`; one thread at a time commits."""
 
     shared: bool
     """Whether other servers may write to the same place, so that the state in memory may be out of date."""
@@ -84,11 +84,14 @@ class Journal(Protocol):
     def look(self) -> None:
         """Look whether memory is current; any thread may call this. Raises StateLost, OSError."""
 
+    def is_blind(self) -> bool:
+        """Return whether the storage has not answered for so long that another server should take over."""
+
     def give_up(self) -> None:
         """Stop repeating a commit whose outcome is unknown, so that `commit` returns."""
 
-    def close(self) -> None:
-        """Tidy up, and release the place: this server answers no more."""
+    def close(self, successor: str | None = None) -> None:
+        """Tidy up, and release the place, to the server at `successor` if given: this server answers no more."""
 
 
 class MemoryJournal:
@@ -110,10 +113,14 @@ class MemoryJournal:
     def look(self) -> None:
         """Do nothing."""
 
+    def is_blind(self) -> bool:
+        """Return False."""
+        return False
+
     def give_up(self) -> None:
         """Do nothing."""
 
-    def close(self) -> None:
+    def close(self, successor: str | None = None) -> None:
         """Do nothing."""
 
 

@@ -304,8 +304,8 @@ class ObjectJournal:
                 self._write_items(pairs)
             self._ledger.expire(time.time())
             untidy, crowded = self._ledger.is_untidy(), self._ledger.is_crowded()
-        if untidy and (self._tidied is None or self._tidied.done()):
-            self._tidied = self._thread.submit(self._tidy)
+        if untidy or self._ownership.superseded():
+            self._tidy_later()
         if crowded:
             with self._deleting:  # wait: else a disk that writes faster than it deletes would fill up
                 pass
@@ -317,12 +317,18 @@ class ObjectJournal:
     def look(self) -> None:
         """Implement `Journal.look`."""
         self._ownership.look()
+        if self._ownership.superseded():
+            self._tidy_later()
+
+    def is_blind(self) -> bool:
+        """Implement `Journal.is_blind`."""
+        return self._ownership.is_blind()
 
     def give_up(self) -> None:
         """Implement `Journal.give_up`."""
         self._ownership.give_up()
 
-    def close(self) -> None:
+    def close(self, successor: str | None = None) -> None:
         """Implement `Journal.close`."""
         if self._is_closing:
             return
@@ -330,7 +336,7 @@ class ObjectJournal:
         if not self._is_lost:
             self._thread.submit(self._tidy)  # again, as far as it is quick
         self._thread.shutdown()
-        self._ownership.end()
+        self._ownership.end(successor)
         self._objects.close()
 
     def _loaded(self, reading: Reading) -> Loaded:
@@ -385,6 +391,11 @@ class ObjectJournal:
                 self._objects.put(commit_key(sequence), stub)
         self._objects.delete(deleted)
 
+    def _tidy_later(self) -> None:
+        if self._tidied is None or self._tidied.done():
+            with suppress(RuntimeError):  # the journal has been closed meanwhile
+                self._tidied = self._thread.submit(self._tidy)
+
     def _tidy(self) -> None:
         try:
             self._delete_dead()
@@ -404,13 +415,14 @@ class ObjectJournal:
         that die meanwhile wait until there are many: deleting them one by one would cost a flush each.
         """
         with self._lock:
-            dead = self._deletable()
+            dead = [*self._ownership.superseded(), *self._deletable()]
         while dead and not is_held(self._objects):
             group, dead = dead[:_DELETED_AT_ONCE], dead[_DELETED_AT_ONCE:]
             with self._deleting:
                 self._remove(group)
             with self._lock:
                 self._ledger.gone(group)
+                self._ownership.deleted(group)
             if self._is_closing:
                 return
 

@@ -16,9 +16,13 @@ any number. The rest preserves that.
 - A write without an answer is in *doubt*: it may have succeeded, or may still arrive. The same object is sent again,
   with its number and its token, until it is known to be there, or another server's object is. It is never undone:
   another server may have read it.
-- A number is never freed while a write to it may still arrive. Openings stay, and so does the last commit. The commit
-  before an opening may be by a server that does not know the opening yet, and a commit that was sent more than once may
-  arrive again: of these, number and token stay, without the items (a *stub*).
+- A number is not freed while a write to it may still succeed. The opening stays, and so does the last commit. The
+  commit before an opening may be by a server that does not know the opening yet, and a commit that was sent more than
+  once may arrive again: of these, number and token stay, without the items (a *stub*).
+- The next opening supersedes all that: it lists the commits before it that have items (`Past`), and nobody reads the
+  others any more. So a commit that arrives late in their place changes nothing, and they can be deleted. That happens
+  SUPERSEDED seconds later, because a server that knows nothing of an opening takes a free number for proof that there
+  is none. Once its last look or commit is CERTAIN seconds ago, it does not: it lists what is behind the number as well.
 - Memory is current as long as nobody else has written. A *look* finds out: is the next number free? Its result is valid
   for the time of a lease, and a successful commit counts as a look. A server that begins gives no answers until the
   leases of earlier owners are over, unless the last of them has released the place.
@@ -29,19 +33,40 @@ from __future__ import annotations
 import errno
 import logging
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
-from service.store.commit_objects import Contents, Damaged, Item, Note, Reading, commit_key, encode_commit, read_head
+from service.store.commit_objects import (
+    COMMITS,
+    Chain,
+    Contents,
+    Damaged,
+    Item,
+    Note,
+    Past,
+    Reading,
+    Vanished,
+    commit_key,
+    encode_commit,
+    read_head,
+)
+from service.store.contact import Contact
 from service.store.journal import Environment, StateLost, StateUnknown
 from service.store.objects import Data, Denied, Exists, Missing, Objects
 
 #: seconds after an opening in which no other server opens the place, if it can ask the owner instead
 OPENING_INTERVAL: Final = 5.0
-#: number of leases that a server waits when it begins: clocks may differ by a fifth
+#: seconds since its last look or commit after which a server lists what is behind a free number; and seconds after
+#: which superseded commits are deleted. Clocks may differ by a fifth
+CERTAIN: Final = 25.0
+SUPERSEDED: Final = 30.0
+#: number of leases that a server waits when it begins, for the same reason
 _LEASES: Final = 1.2
+#: number of leases without an answer of the store after which another server may take over, and seconds at least
+_PATIENT_LEASES: Final = 3
+_SHORTEST_PATIENCE: Final = 3.0
 #: attempts of a server to open a place while another one keeps writing
 _OPENING_ATTEMPTS: Final = 1000
 #: seconds between two attempts of a write in doubt: at first, and at most
@@ -51,6 +76,7 @@ _LONGEST_PAUSE: Final = 2.0
 _LOOKS: Final = 8
 _LOOK_PAUSE: Final = 0.02
 _NEVER: Final = float("-inf")
+_T = TypeVar("_T")
 
 _logger = logging.getLogger("gradserve.state")
 
@@ -63,6 +89,11 @@ class Taken(Exception):
         self.owner, self.began = owner, began
 
 
+def patience_of(lease: float) -> float:
+    """Return the seconds without an answer of the store after which another server may take over."""
+    return max(_PATIENT_LEASES * lease, _SHORTEST_PATIENCE)
+
+
 class Ownership(Protocol):
     """Right to write the next commit. All methods block; one thread writes, and another may look meanwhile."""
 
@@ -72,7 +103,7 @@ class Ownership(Protocol):
     def begin(self, reading: Reading) -> dict[int, Contents]:
         """Take the place; return the heads of all commits so far, by their numbers.
 
-        Raises RuntimeError with one sentence, Taken, Vanished, OSError.
+        Those that are superseded are left out. Raises RuntimeError with one sentence, Taken, OSError.
         """
 
     def settle(self) -> None:
@@ -87,14 +118,23 @@ class Ownership(Protocol):
     def look(self) -> None:
         """Check that nobody else has written. Raises StateLost, OSError."""
 
+    def is_blind(self) -> bool:
+        """Return whether the store has not answered for so long that another server should take over."""
+
+    def superseded(self) -> Sequence[int]:
+        """Return the numbers of superseded commits that may be deleted now."""
+
+    def deleted(self, numbers: Iterable[int]) -> None:
+        """Record that commits were deleted."""
+
     def stub(self, sequence: int) -> Sequence[Data] | None:
         """Return the stub that has to replace a commit without current items; None if the commit may be deleted."""
 
     def give_up(self) -> None:
         """Stop repeating a write in doubt."""
 
-    def end(self) -> None:
-        """Leave the place to others. This server answers no more."""
+    def end(self, successor: str | None = None) -> None:
+        """Leave the place to others, or to the server at `successor`. This server answers no more."""
 
 
 def loss(place: str) -> StateLost:
@@ -116,21 +156,23 @@ class LeaseWriter:
         self._token = ""  # of the commit that is being written, or was written last
         self._resent = False  # whether the last commit was sent more than once
         self._stubs: dict[int, Contents] = {}  # commits whose numbers stay, without openings
-        self._looked = self._settled = _NEVER
+        self._superseded: set[int] = set()
+        self._looked = self._opened = self._settled = _NEVER
+        self._looking, self._writing = (Contact(patience_of(lease), environment.now) for _ in range(2))
         self._lost = self._ended = self._gives_up = False
 
     def begin(self, reading: Reading) -> dict[int, Contents]:
         """Implement `Ownership.begin`."""
         heads: dict[int, Contents] = {}
         for _ in range(_OPENING_ATTEMPTS):
-            listed = reading.sequences()
-            heads = {n: heads[n] for n in listed if n in heads}
-            heads |= reading.heads(n for n in listed if n not in heads)
-            # If a listed commit has vanished, the owner is tidying: read the list again.
-            if len(heads) == len(listed):
+            with suppress(Vanished):  # the owner is tidying: read the list again
+                chain = reading.chain()
+                heads = {n: heads[n] for n in chain.valid if n in heads}
+                heads |= reading.heads(n for n in chain.valid if n not in heads)
+                if len(heads) < len(chain.valid):
+                    continue
                 self._respect_opening_interval(heads)
-                if self._open(max(listed, default=0) + 1, reading):
-                    self._inherit(heads)
+                if self._open(chain, heads, reading):
                     return heads
         raise RuntimeError(f"another server keeps writing to {self._place}; stop that server first")
 
@@ -144,11 +186,16 @@ class LeaseWriter:
             raise loss(self._place)
         if self._gives_up:
             raise StateUnknown
-        before = self._resent
-        contents = self._create_commit(pairs, replace(self._note, again=before))
+        before, looked = self._resent, self._looked
+        with self._writing.attempt():
+            contents = self._create_commit(pairs, replace(self._note, again=before))
         if contents is None:
             self._lost = True
             raise loss(self._place)
+        if self._environment.now() - looked >= CERTAIN and self._until_answered(lambda: self._is_followed(self.next)):
+            # Another server has opened the place. Whether it did so before this commit, and without it, is not known.
+            self._lost = True
+            raise StateUnknown
         # Its number has to stay if it may arrive again, and if its note tells later owners that the one before may.
         if self._resent or before:
             self._stubs[self.next] = contents
@@ -165,7 +212,12 @@ class LeaseWriter:
             if self._lost or self._ended:
                 break
             number, began = self.next, self._environment.now()
-            token = self._token_at(number)
+            with self._looking.attempt():
+                token = self._token_at(number)
+                is_followed = began - self._looked >= CERTAIN and self._is_followed(number)
+            if is_followed and number == self.next:
+                self._lost = True
+                break
             if token is None:
                 # The lease counts from before the look: another server may write as soon as it is done.
                 self._looked = max(self._looked, began)
@@ -180,6 +232,19 @@ class LeaseWriter:
             raise loss(self._place)
         raise OSError(errno.EBUSY, "the outcome of the last commit is not known yet")
 
+    def is_blind(self) -> bool:
+        """Implement `Ownership.is_blind`: only if servers forward requests, so that another one can take over."""
+        return self._note.owner is not None and (self._looking.is_lost or self._writing.is_lost)
+
+    def superseded(self) -> Sequence[int]:
+        """Implement `Ownership.superseded`."""
+        is_time = self._environment.now() - self._opened >= SUPERSEDED
+        return sorted(self._superseded) if is_time else ()
+
+    def deleted(self, numbers: Iterable[int]) -> None:
+        """Implement `Ownership.deleted`."""
+        self._superseded.difference_update(numbers)
+
     def stub(self, sequence: int) -> Sequence[Data] | None:
         """Implement `Ownership.stub`: the commit without its items, if its number has to stay."""
         head = self._stubs.get(sequence)
@@ -189,11 +254,13 @@ class LeaseWriter:
         """Implement `Ownership.give_up`."""
         self._gives_up = True
 
-    def end(self) -> None:
+    def end(self, successor: str | None = None) -> None:
         """Implement `Ownership.end`: release the place by a commit, sent once, so that the next owner need not wait."""
         self._ended = True
         if not self._lost and not self._gives_up:
             note = replace(self._note, lease=None, again=self._resent, released=True)
+            if successor is not None:
+                note = replace(note, successor=successor, began=self._environment.today())
             parts, _ = encode_commit(self.next, secrets.token_hex(8), (), note)
             with suppress(OSError, Exists):
                 self._objects.put_new(commit_key(self.next), parts)
@@ -206,36 +273,63 @@ class LeaseWriter:
         if note.owner != self._note.owner and 0 <= self._environment.today() - note.began < OPENING_INTERVAL:
             raise Taken(str(note.owner), note.began)
 
-    def _open(self, number: int, reading: Reading) -> bool:
-        """Write an opening; return whether nothing is behind it."""
-        self.next = number
+    def _open(self, chain: Chain, heads: Mapping[int, Contents], reading: Reading) -> bool:
+        """Write an opening behind these commits; return whether nothing is behind it."""
+        self.next = number = max(chain.listed, default=0) + 1
+        past = self._past(chain, heads)
+        self._note = replace(self._note, opening=number)
         if self._note.owner is not None:
             self._note = replace(self._note, began=self._environment.today())
-        opening = self._create_commit((), self._note)
-        if opening is None:
+        if self._create_commit((), replace(self._note, past=past)) is None:
             return False
-        self._settled = self._environment.now()
+        self._opened = self._environment.now()
         self._resent = False  # an opening's number stays in any case
         self.next += 1
-        return not reading.sequences(after=number)
+        if reading.sequences(after=number):
+            return False
+        self._settled = self._opened + _LEASES * past.lease
+        self._stubs = {n: heads[n] for n in past.fixed}
+        self._superseded = {n for n in chain.listed if n > past.floor}.difference(past.live)
+        return True
 
-    def _inherit(self, heads: Mapping[int, Contents]) -> None:
-        """Determine which numbers have to stay, and how long earlier owners may still answer."""
-        opened = {n for n, head in heads.items() if head.is_opening} | {self.next - 1}
+    def _past(self, chain: Chain, heads: Mapping[int, Contents]) -> Past:
+        """Determine what the opening with the next number says about the commits before it."""
+        live = {n for n, head in heads.items() if head.items}
+        opened = {n for n, head in heads.items() if head.is_opening} | {self.next}
         after_resent = {n for n, head in heads.items() if head.note.again}
-        staying = after_resent | {n - 1 for n in opened | after_resent}
-        self._stubs = {n: heads[n] for n in staying if n in heads}
-        self._settled += _LEASES * max(self._leases(heads), default=0.0)
+        fixed = after_resent | {n - 1 for n in opened | after_resent}
+        floor = self.next if chain.listed else 0
+        if chain.past is not None:
+            fixed |= {*chain.past.fixed}
+            floor = chain.past.floor
+        return Past(tuple(sorted(live)), tuple(sorted(fixed & live)), max(self._leases(heads), default=0.0), floor)
 
     def _leases(self, heads: Mapping[int, Contents]) -> Iterator[float]:
         """Yield the leases of servers that may still answer; one that wrote or released had waited for the others."""
         for number in sorted(heads, reverse=True):
-            head = heads[number]
-            if head.note.released:
+            note = heads[number].note
+            if note.released:
                 return
-            yield self._lease if head.note.lease is None else head.note.lease
-            if not head.is_opening:
+            yield self._lease if note.lease is None else note.lease
+            if note.past is not None:
+                yield note.past.lease
+            if note.past is not None or not heads[number].is_opening:
                 return
+
+    def _is_followed(self, number: int) -> bool:
+        """Return whether there are commits behind a number. Raises OSError."""
+        key = commit_key(number)
+        return any(listed > key for listed in self._objects.list(COMMITS, key))
+
+    def _until_answered(self, ask: Callable[[], _T]) -> _T:
+        """Return the answer of the store to a question, which is repeated. Raises StateUnknown."""
+        pause = _FIRST_PAUSE
+        while not self._gives_up:
+            with suppress(OSError):
+                return ask()
+            self._environment.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        raise StateUnknown
 
     def _create_commit(self, pairs: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
         """Write the next commit, and return it; None if the number is another server's. Raises StateUnknown, Denied."""
@@ -328,6 +422,17 @@ class ExclusiveWriter:
     def look(self) -> None:
         """Implement `Ownership.look`: there is nothing to check."""
 
+    def is_blind(self) -> bool:
+        """Implement `Ownership.is_blind`: never, since no other server could take over."""
+        return False
+
+    def superseded(self) -> Sequence[int]:
+        """Implement `Ownership.superseded`: there are no openings."""
+        return ()
+
+    def deleted(self, numbers: Iterable[int]) -> None:
+        """Implement `Ownership.deleted`."""
+
     def stub(self, sequence: int) -> Sequence[Data] | None:
         """Implement `Ownership.stub`: no number has to stay."""
         return None
@@ -335,7 +440,7 @@ class ExclusiveWriter:
     def give_up(self) -> None:
         """Implement `Ownership.give_up`: nothing is repeated."""
 
-    def end(self) -> None:
+    def end(self, successor: str | None = None) -> None:
         """Implement `Ownership.end`: the lock is released with the objects."""
 
     def _create(self, parts: Sequence[Data], token: str) -> None:

@@ -22,6 +22,7 @@ SPAN: Final = 120.0
 PATIENCE: Final = 4.5
 TRIES: Final = 4
 _TROUBLE: Final = ("pause", "pause", "kill", "cut", "begin", "release", "release")
+_CLUSTER_TROUBLE: Final = (*_TROUBLE, "blind", "blind", "hand over", "hand over")
 #: refusals by which the server says that nothing was stored
 _CERTAIN: Final = ("not_ready", "deadline_exceeded", "shutting_down")
 _ANSWERS: Final = ("ok", "412", "404")
@@ -48,6 +49,7 @@ def history(seed: int, lease: float = 1.0, *, cluster: bool = False) -> History:
 class _Run:
     def __init__(self, seed: int, lease: float, cluster: bool) -> None:
         self.peers: dict[str, Member] | None = {} if cluster else None
+        self.kinds = _CLUSTER_TROUBLE if cluster else _TROUBLE
         self.world = World(seed)
         self.chance = chance = self.world.chance
         self.lease = lease
@@ -109,12 +111,17 @@ class _Run:
             yield chance.uniform(1.5, 5.0)
             number = chance.randrange(SERVERS)
             server = self.servers[number]
-            what = "slow" if self.mood == "slow" and chance.random() < 0.7 else chance.choice(_TROUBLE)
+            what = "slow" if self.mood == "slow" and chance.random() < 0.7 else chance.choice(self.kinds)
             if what == "pause":
                 server.process.paused = self.world.now + chance.uniform(0.5, 5.0)
             elif what == "cut":
                 server.process.cut = True
                 self.world.at(self.world.now + chance.uniform(1.0, 4.0), lambda server=server: _mend(server))
+            elif what == "blind":
+                server.process.blind = True
+                self.world.at(self.world.now + chance.uniform(1.0, 12.0), lambda server=server: _mend(server))
+            elif what == "hand over" and isinstance(server, Member):
+                server.hand_over(self.servers[(number + 1) % SERVERS].address)
             elif what == "release":
                 number = next((i for i, each in enumerate(self.servers) if each.serves and not each.has_lost), number)
                 self.servers[number].release()
@@ -231,4 +238,4 @@ class _Run:
 
 
 def _mend(server: Server | Member) -> None:
-    server.process.cut = False
+    server.process.cut = server.process.blind = False

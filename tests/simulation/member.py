@@ -30,7 +30,7 @@ from service.store.fence import Fence
 from service.store.idempotency import Repetition
 from service.store.journal import Loaded
 from service.store.object_journal import ObjectJournal
-from service.store.objects import ShardObjects
+from service.store.objects import ShardObjects, shard_of
 from service.web.repetition import answer_changes
 from service.workers.residents import ReaderCounts
 from service.workers.task import Reply, Task
@@ -52,6 +52,8 @@ from tests.simulation.virtual import Process, World
 
 #: seconds of silence before a server is asked whether it is alive, and for its answer
 _SILENCE: Final = 1.0
+#: the shard of all registers
+_SHARD: Final = shard_of("")
 #: the name of the peer request for a deletion, which is forwarded whole
 _DELETION: Final = "deletion"
 
@@ -64,7 +66,7 @@ class Member:
 
     def __init__(self, world: World, store: Store, lease: float, address: str, peers: dict[str, Member]) -> None:
         self.process = process = Process(world)
-        self._lease, self._address = lease, address
+        self._lease, self.address = lease, address
         self._remote = Remote(store, process)
         directory = OwnerDirectory(self._remote)
         owned_shards = OwnedShards(self._make, process.threads(4))
@@ -93,6 +95,10 @@ class Member:
         if self.serves:
             self.process.call_soon(lambda: self.process.create_task(self._end()))
 
+    def hand_over(self, address: str) -> None:
+        """Hand the shard over to the server at `address`, if the process owns it."""
+        self.process.call_soon(lambda: self.owners.hand_over(_SHARD, address, GRACE))
+
     def ask(self, request: Request, on_answer: Callable[[object], object]) -> None:
         """Send a request; `on_answer` is called with the answer, if one comes."""
         if self.serves:
@@ -101,7 +107,7 @@ class Member:
     def _make(self, shard: int) -> StoreService:
         process = self.process
         objects = ShardObjects(self._remote, shard)
-        journal = ObjectJournal(objects, "the place", TIDY, self._lease, process, self._address)
+        journal = ObjectJournal(objects, "the place", TIDY, self._lease, process, self.address)
         store = StoreService(SETTINGS, Pool(), journal)  # type: ignore[arg-type]
         fence = Fence(journal, process.threads(1), process.now)
         store.commits = Commits(journal, BEHIND, lambda *_: None, process.threads(1), fence, process.now)
@@ -208,7 +214,7 @@ class _Links:
                 raise Slow(address)
         answer_head, rest = read_message(answered.result())
         if "moved" in answer_head:
-            raise Moved(answer_head["moved"])
+            raise Moved(answer_head["moved"], is_blind=answer_head["is_blind"])
         if "refused" in answer_head:
             raise refusal_of_row(answer_head["refused"])
         return Answer(answer_head, rest)
@@ -224,7 +230,7 @@ class _Links:
         try:
             head, blobs = await peer.questions[what](request_head, rest, peer.process.now() + request_head["left"])
         except Moved as moved:
-            head, blobs = {"moved": moved.owner}, ()
+            head, blobs = {"moved": moved.owner, "is_blind": moved.is_blind}, ()
         except Refusal as refusal:
             head, blobs = {"refused": row_of_refusal(refusal)}, ()
         message = b"".join(message_of(head, blobs))

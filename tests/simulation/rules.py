@@ -5,16 +5,31 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace as dataclass_replace
 from typing import Any, Final
 from unittest.mock import patch
 
-from service.store.commit_objects import Contents, Item, Note, Reading, commit_key, encode_commit, read_head
+from service.store import ownership
+from service.store.commit_objects import (
+    Chain,
+    Contents,
+    Item,
+    Note,
+    Past,
+    Reading,
+    commit_key,
+    encode_commit,
+    read_head,
+)
 from service.store.commits import Commits
 from service.store.fence import Fence
 from service.store.idempotency import AnswerTable
 from service.store.object_journal import ObjectJournal
 from service.store.objects import Exists, Missing
 from service.store.ownership import LeaseWriter
+
+#: seconds of a server in the simulation, so that histories of a minute have commits that are late for them
+SHORT_TIMES: Final = {"CERTAIN": 2.0, "SUPERSEDED": 2.5}
 
 #: replaces parts of the code until the stack is left
 Removal = Callable[[ExitStack], None]
@@ -26,9 +41,9 @@ def replace(owner: object, name: str, value: Any) -> Removal:
 
 
 _sequences = Reading.sequences
+_chain = Reading.chain
 _end = LeaseWriter.end
-_inherit = LeaseWriter._inherit
-_commit = ObjectJournal.commit
+_past = LeaseWriter._past
 
 
 def _sequences_before(reading: Reading, after: int = 0) -> list[int]:
@@ -92,24 +107,17 @@ def _create_with_a_new_token(
         writer._environment.sleep(0.1)
 
 
-def _commit_and_delete_openings(journal: ObjectJournal, batch: Any) -> None:
-    _commit(journal, batch)
-    writer: Any = journal._ownership
-    opened = [n for n in getattr(writer, "opened", ()) if n < writer.next - 1]
-    if opened:
-        writer.opened = [n for n in writer.opened if n not in opened]
-        journal._objects.delete([commit_key(n) for n in opened])
+def _past_without_duplicates(writer: LeaseWriter, chain: Chain, heads: Mapping[int, Contents]) -> Past:
+    """Leave out of `fixed` what was sent twice."""
+    past = _past(writer, chain, heads)
+    opened = {n for n, head in heads.items() if head.is_opening} | {writer.next}
+    return dataclass_replace(past, fixed=tuple(n for n in past.fixed if n + 1 in opened))
 
 
-def _inherit_openings(writer: Any, heads: Mapping[int, Contents]) -> None:
-    _inherit(writer, heads)
-    writer.opened = [n for n, head in heads.items() if head.is_opening]
-
-
-def _inherit_no_duplicates(writer: Any, heads: Mapping[int, Contents]) -> None:
-    _inherit(writer, heads)
-    openings = {n for n, head in heads.items() if head.is_opening} | {writer.next - 1}
-    writer._stubs = {n: head for n, head in writer._stubs.items() if n + 1 in openings}
+def _chain_of_all(reading: Reading) -> Chain:
+    """Count all commits, also those that no opening knows."""
+    chain = _chain(reading)
+    return chain._replace(valid=chain.listed)
 
 
 def _without_stub(write: Callable[..., Contents]) -> Callable[..., Contents]:
@@ -121,8 +129,8 @@ def _without_stub(write: Callable[..., Contents]) -> Callable[..., Contents]:
     return written
 
 
-def _end_and_keep_answering(writer: LeaseWriter) -> None:
-    _end(writer)
+def _end_and_keep_answering(writer: LeaseWriter, successor: str | None = None) -> None:
+    _end(writer, successor)
     writer._ended = False
 
 
@@ -148,13 +156,12 @@ RULES: Final[Mapping[str, Removal]] = {
     "an answer in doubt stands for its call": replace(
         AnswerTable, "_first", lambda table, key: table._under_way.get(key)
     ),
-    "openings stay": combine(
-        replace(LeaseWriter, "_inherit", _inherit_openings),
-        replace(ObjectJournal, "commit", _commit_and_delete_openings),
-    ),
+    "superseded commits stay for a while": replace(ownership, "SUPERSEDED", 0.0),
+    "a server that has not looked for long lists more": replace(ownership, "CERTAIN", float("inf")),
+    "late commits that no opening knows are not read": replace(Reading, "chain", _chain_of_all),
     "what stands before an opening keeps its number": replace(LeaseWriter, "stub", lambda tenure, sequence: None),
     "what was sent twice keeps its number": combine(
-        replace(LeaseWriter, "_inherit", _inherit_no_duplicates),
+        replace(LeaseWriter, "_past", _past_without_duplicates),
         replace(LeaseWriter, "write_items", _without_stub(LeaseWriter.write_items)),
     ),
     "the last object stays": replace(ObjectJournal, "_deletable", lambda journal: journal._ledger.dead()),
@@ -170,8 +177,10 @@ RULES: Final[Mapping[str, Removal]] = {
 
 @contextmanager
 def without(rule: str | None, rules: Mapping[str, Removal] = RULES) -> Iterator[None]:
-    """Run the block without this rule, or with all rules if it is None."""
+    """Run the block without this rule, or with all rules if it is None, with shorter times than in production."""
     with ExitStack() as stack:
+        for name, seconds in SHORT_TIMES.items():
+            stack.enter_context(patch.object(ownership, name, seconds))
         if rule is not None:
             rules[rule](stack)
         yield

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from service.store.journal import StateLost
+from service.store.journal import SYSTEM, Environment, StateLost
 from service.store.object_journal import ObjectJournal
 from service.store.objects import Data, Exists
+from service.store.ownership import SUPERSEDED
 from tests.service.store.memory_objects import MemoryObjects
 from tests.service.store.support import EAGER, after, answer, ended, put, tensor, values
 
@@ -44,10 +45,23 @@ def _delete_and_clean_up(journal: ObjectJournal, name: str) -> None:
         _commit_and_tidy(journal, tensor("other", value))
 
 
-def _open_journal(objects: MemoryObjects, lease: float = 0.0) -> ObjectJournal:
-    journal = ObjectJournal(objects, "the place", EAGER, lease)
+def _open_journal(objects: MemoryObjects, lease: float = 0.0, environment: Environment = SYSTEM) -> ObjectJournal:
+    journal = ObjectJournal(objects, "the place", EAGER, lease, environment)
     journal.load()
     return journal
+
+
+class _Clock(Environment):
+    """Environment whose time passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
 
 
 def commit_in_doubt_is_not_repeated() -> None:
@@ -80,6 +94,38 @@ def duplicate_request_does_not_revive_a_tensor() -> None:
     with suppress(Exists):
         objects.put_new(*late[0])
     assert "w" not in values(after(objects))
+
+
+def late_commit_of_a_superseded_number_is_not_read() -> None:
+    """The first of two equal requests arrives after the next server has freed its number."""
+    objects, clock = _Network(), _Clock()
+    journal = _open_journal(objects, environment=clock)
+    late: list[tuple[str, Sequence[Data]]] = []
+
+    def is_late(key: str, data: Sequence[Data]) -> None:
+        late.append((key, data))
+        raise OSError(5, "no answer came in time")
+
+    objects.before = is_late
+    _commit_and_tidy(journal, tensor("w", 1))
+    _delete_and_clean_up(journal, "w")
+    second = _open_journal(objects, environment=clock)
+    clock.time += SUPERSEDED
+    _commit_and_tidy(second, tensor("other", 9))
+    objects.put_new(*late[0])  # the number is free
+    assert "w" not in values(after(objects))
+
+
+def free_number_is_not_reused_within_a_lease() -> None:
+    """Two servers begin while the first one believes that it has just looked."""
+    objects, clock = MemoryObjects(), _Clock()
+    first = _open_journal(objects, environment=clock)
+    first.commit(put(tensor("w", 1)))
+    _open_journal(objects, environment=clock)
+    _commit_and_tidy(_open_journal(objects, environment=clock), tensor("w", 2))
+    with suppress(StateLost):
+        first.commit(put(tensor("w", 3)))
+        raise AssertionError("two servers have the place")
 
 
 def last_number_is_not_reused() -> None:

@@ -96,14 +96,14 @@ class Remote:
                 outcome = None, error
             if late:
                 return
-            if lost or process.cut:
+            if lost or process.cut or process.blind:
                 process.at(out_of_time, wake)
             else:
                 answer.extend(outcome)
                 process.at(world.now + answer_delay, wake)
 
         def wait(wake: Callable[[], object]) -> None:
-            unsent = process.cut and chance() < 0.5
+            unsent = (process.cut or process.blind) and chance() < 0.5
             if not unsent:
                 world.at(world.now + request_delay, partial(reach, wake))
             if unsent or late:

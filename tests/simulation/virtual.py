@@ -49,8 +49,8 @@ class Process(asyncio.AbstractEventLoop):
         self.world = world
         self.paused = 0.0  # until when
         self.dead = False
-        #: whether the network to the store is cut
-        self.cut = False
+        #: whether the network is cut, to all others or to the store alone
+        self.cut = self.blind = False
         self._hub = getcurrent()
         self._coroutines: list[Any] = []
 

@@ -150,14 +150,57 @@ def test_stopping_owner_releases_its_shard() -> None:
     assert (trial.owner(), second.owners.takeovers) == ([1], 0)
 
 
-def test_shard_migrates_to_the_server_that_is_asked() -> None:
+def test_shard_moves_once_to_the_server_that_is_asked() -> None:
+    trial = Trial()
+    first, second, third = trial.members
+    trial.write(first, 1)
+    while trial.world.now < 6 * WINDOW and trial.owner() == [0]:
+        assert trial.read(second)[0] == (1,)
+    # The last owner does not take it back, nor does another server, before the successor opens it.
+    assert [trial.read(member)[0] for member in (first, third, second)] == [(1,)] * 3
+    assert trial.owner() == [1]
+    assert [dict(member.owners.owned_shards.moves) for member in trial.members] == [{"free": 1}, {"handed_over": 1}, {}]
+
+
+def test_caller_that_alternates_moves_no_shard() -> None:
     trial = Trial()
     first, second, _ = trial.members
     trial.write(first, 1)
-    while trial.world.now < 4 * WINDOW and trial.owner() == [0]:
-        assert trial.read(second)[0] == (1,)
-    for _ in range(5):
-        assert trial.read(second)[0] == (1,)
+    while trial.world.now < 12 * WINDOW:
+        assert [trial.read(member)[0] for member in (first, second)] == [(1,)] * 2
+    assert trial.owner() == [0]
+
+
+def test_successor_that_is_dead_is_replaced() -> None:
+    trial = Trial()
+    first, second, third = trial.members
+    trial.write(first, 1)
+    second.kill()
+    first.hand_over(second.address)
+    trial.wait(0.1)
+    answer, seconds = trial.read(third)
+    assert answer == (1,)
+    assert OPENING_INTERVAL - 1 < seconds < OPENING_INTERVAL + 1
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_blind_owner_is_replaced_by_whoever_asks(idle: bool) -> None:
+    """Only its way to the store is cut: it answers that it cannot answer."""
+    trial = Trial()
+    first, second, third = trial.members
+    trial.write(first, 1)
+    trial.wait(OPENING_INTERVAL + (60 if idle else 0))
+    first.process.blind, began = True, trial.world.now
+    answers = []
+    while (answer := trial.write(second, 2)[0]) != "ok":
+        answers.append(answer)
+    assert trial.world.now - began < 6.0
+    assert set(answers) <= {"unconfirmed", "not_ready"}
+    assert (trial.read(third)[0], trial.owner()[-1]) == ((2,), 1)
+    assert trial.read(first)[0] == "not_ready"
+    assert dict(second.owners.owned_shards.moves) == {"without_store": 1}
+    trial.wait(5.0)
+    first.process.blind = False
+    trial.wait(5.0)
+    assert trial.read(first)[0] == (2,)
     assert trial.owner() == [1]
-    assert second.owners.takeovers == 0
-    assert trial.read(first)[0] == (1,)

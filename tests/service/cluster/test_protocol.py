@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from starlette.datastructures import Headers
 
 from service.cluster.protocol import (
-    body_of_owner,
+    Moved,
     caller_of,
     message_of,
-    owner_of_body,
+    misdirected,
+    moved_of,
     read_message,
     record_of,
     refusal_of_row,
@@ -53,7 +57,12 @@ def test_neighbouring_versions_are_accepted() -> None:
     assert [each for each in stated if speaks(each)] == ["0", "1", "2"]
 
 
-def test_owner_body_roundtrip() -> None:
-    for owner in ("http://10.0.0.7:8000", None):
-        assert owner_of_body(body_of_owner(owner)) == owner
-    assert body_of_owner("http://10.0.0.7:8000") == b'{"owner":"http://10.0.0.7:8000"}'
+@pytest.mark.parametrize("owner", ["http://10.0.0.7:8000", None])
+@pytest.mark.parametrize("is_blind", [False, True])
+def test_misdirected_response_roundtrip(owner: str | None, is_blind: bool) -> None:
+    """The header fields alone tell everything, since the response to a HEAD has no body."""
+    fields, body = misdirected(Moved(owner, is_blind=is_blind))
+    moved = moved_of(Headers(raw=fields))
+    assert (moved.owner, moved.is_blind) == (owner, is_blind)
+    assert json.loads(body) == {"owner": owner}
+    assert dict(fields)[b"content-length"] == str(len(body)).encode()

@@ -50,6 +50,9 @@ class Disk:
             raise failure
         self.is_current = True
 
+    def is_blind(self) -> bool:
+        return False
+
     def give_up(self) -> None:
         self.gave_up = True
 
@@ -59,7 +62,7 @@ class Disk:
     def commit(self, batch: Sequence[Commit]) -> None:
         self.commits += batch
 
-    def close(self) -> None:
+    def close(self, successor: str | None = None) -> None:
         self.closed = True
 
     @property

@@ -53,6 +53,9 @@ class BlockingJournal:
             raise failure
         self.is_due = False
 
+    def is_blind(self) -> bool:
+        return False
+
     def give_up(self) -> None:
         self.unblocked.set()
 
@@ -66,7 +69,7 @@ class BlockingJournal:
             raise self.failure
         self.commits += batch
 
-    def close(self) -> None:
+    def close(self, successor: str | None = None) -> None:
         pass
 
 

@@ -243,10 +243,10 @@ class TestHiddenPaths:
     ) -> None:
         running, servers = three
         before = [len(node.requests) for node in servers]
-        unknown_path = path.replace("cluster", "clutter").replace("metrics", "metrixx")
+        unknown_path = path.replace("cluster", "clutter").replace("metrics", "entropy")
         unknown = client.request(method, unknown_path, headers={"X-Request-Id": "mine"})
         response = running.ask(method, path, b"{}" if method == "POST" else b"", X_Request_Id="mine")
-        assert response.body == unknown.content.replace(b"clutter", b"cluster").replace(b"metrixx", b"metrics")
+        assert response.body == unknown.content.replace(b"clutter", b"cluster").replace(b"entropy", b"metrics")
         assert response.status == unknown.status_code == 404
         assert response.headers["content-type"] == unknown.headers["content-type"]
         assert [len(node.requests) for node in servers] == before

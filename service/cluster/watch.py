@@ -1,0 +1,117 @@
+"""Watch over what a server in a cluster needs, so that it is ready only while it can answer.
+
+Every PERIOD seconds, a server reads a small object of the store, asks its own address who answers there, and asks a
+server that did not accept its secret again. It is not ready
+
+- while the store does not answer, or has not for shards that it owns (see `Contact`);
+- while another process answers at its address, as with a copied configuration. Both would take shards for their own,
+  so the one that finds the other takes no part in the cluster;
+- while a server that was there before it does not accept its secret, or its version of the protocol. The older server
+  stays ready: of two that do not understand each other, one must go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from concurrent.futures import Executor
+from contextlib import suppress
+from typing import Final
+
+from service.cluster.http_peers import HttpPeers
+from service.cluster.owners import Owners
+from service.core.errors import Refusal
+from service.store.contact import Contact, Retries
+from service.store.objects import Missing, Objects
+from service.store.places import FORMAT_KEY
+
+PERIOD: Final = 2.0
+
+_logger = logging.getLogger("gradserve.cluster")
+
+
+class Watch:
+    """Watch of the server of `process` over its surroundings, for one event loop."""
+
+    def __init__(
+        self, owners: Owners, peers: HttpPeers, objects: Objects, executor: Executor, process: str, patience: float
+    ) -> None:
+        """The store is lost after `patience` seconds without an answer; `executor` needs a thread for its questions."""
+        self._owners, self._peers, self._objects, self._executor = owners, peers, objects, executor
+        self._process = process
+        self._contact = Contact(patience, time.monotonic)
+        self._retries = Retries(_logger, time.monotonic)
+        self._reading: asyncio.Future[None] | None = None
+        self._began = time.time()
+        #: address of an older server that does not understand this one
+        self._stranger: str | None = None
+        self.has_conflict = False
+        peers.on_stranger = self._meet
+
+    def require_address(self) -> None:
+        """Check, before this server listens, that nobody answers at its address; blocks. Raises RuntimeError."""
+
+        async def process_at_address() -> str | None:
+            peers = self._peers.for_another_loop()
+            try:
+                return await peers.process_at(self._owners.address)
+            finally:
+                await peers.close()
+
+        if asyncio.run(process_at_address()) is not None:
+            raise RuntimeError(same_address(self._owners.address))
+
+    async def run(self) -> None:
+        """Check again and again."""
+        while True:
+            await self.check()
+            await asyncio.sleep(PERIOD)
+
+    async def check(self) -> None:
+        """Check everything once. A read of the store that does not return is not waited for."""
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.get_running_loop().run_in_executor(self._executor, self._read)
+        await self._check_address()
+        if self._stranger is not None and await self._peers.process_at(self._stranger) is not None:
+            self._stranger = None
+
+    def require_ready(self) -> None:
+        """Return if the server can answer. Raises Refusal: not_ready."""
+        if self._owners.refusal is not None:
+            raise self._owners.refusal
+        if self._contact.is_lost or self._owners.owned_shards.blind:
+            raise Refusal("not_ready", "the storage of the server's state does not respond", retry_after=1)
+        if self._stranger is not None:
+            detail = (
+                f"the server at {self._stranger} does not accept the cluster secret of this server, or its version of "
+                "the protocol; the log has the reason"
+            )
+            raise Refusal("not_ready", detail, retry_after=5)
+
+    def _read(self) -> None:
+        try:
+            with self._contact.attempt(), suppress(Missing):
+                self._objects.get(FORMAT_KEY, 0, 1)
+        except OSError as error:
+            self._retries.failed(f"cannot read the state: {error}")
+        else:
+            self._retries.succeeded()
+
+    async def _check_address(self) -> None:
+        address = self._owners.address
+        process = await self._peers.process_at(address)
+        self.has_conflict = process not in (None, self._process)
+        if self.has_conflict and self._owners.refusal is None:
+            _logger.error("%s", same_address(address))
+        self._owners.refusal = Refusal("not_ready", same_address(address), retry_after=5) if self.has_conflict else None
+
+    def _meet(self, address: str) -> None:
+        """Note a server that does not understand this one, if it was there first."""
+        if any(o.address == address and o.began < self._began for o in self._owners.known_owners.values()):
+            self._stranger = address
+
+
+def same_address(address: str) -> str:
+    """Return the sentence about another process at the address of this server."""
+    return f"another server answers at {address}; give each server of a cluster its own --cluster-address"
