@@ -25,6 +25,7 @@ _Name = TypeVar("_Name")
 # Series that alerts watch exist from the start with 0: Prometheus sees no increase in a series that begins with 1.
 _ERROR_STATUSES: Final = (500, 503, 504)
 _OUTCOMES: Final = ("written", "store_full", "not_ready", "unconfirmed", "internal_error")
+_MOVES: Final = ("free", "handed_over", "unresponsive", "without_store")
 _RESTART_REASONS: Final = ("died", "stuck", "stopped", "never ready", "fault")
 _SIGNALS: Final = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGKILL")
 _QUESTIONS: Final = ("answer", "graph", "proposal", "request", "versions")
@@ -163,8 +164,15 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
 
 def _of_cluster(figures: ClusterStats) -> Iterator[Metric]:
     yield GaugeMetricFamily(f"{_PREFIX}_shards", "Shards of the state that this server owns.", value=figures.shards)
-    text = "Shards taken over from servers that did not respond."
+    text = "Shards taken over from servers that did not respond, or could not reach the store."
     yield CounterMetricFamily(f"{_PREFIX}_takeovers", text, value=figures.takeovers)
+    text = "Shards that this server has opened, by reason."
+    moves = CounterMetricFamily(f"{_PREFIX}_shard_moves", text, labels=("reason",))
+    yield _by(moves, _with_zeros(_MOVES, figures.moves))
+    text = "Shards of this server whose store has not answered for three leases."
+    yield GaugeMetricFamily(f"{_PREFIX}_shards_without_store", text, value=figures.blind)
+    text = "1 while another process answers at the address of this server, else 0."
+    yield GaugeMetricFamily(f"{_PREFIX}_address_conflict", text, value=int(figures.has_conflict))
     text = "Checks whether another server has taken over a shard."
     yield CounterMetricFamily(f"{_PREFIX}_looks", text, value=figures.state_checks)
     text = "Queries and whole requests forwarded to the owners of shards, by kind."

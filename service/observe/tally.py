@@ -60,12 +60,19 @@ class Holdings(NamedTuple):
 
 
 class ClusterStats(NamedTuple):
-    """Statistics of a cluster server: owned shards, takeovers, checks of the state, and requests passed on by kind."""
+    """Statistics of a cluster server: owned shards, takeovers, checks of the state, and requests passed on by kind.
+
+    `moves` counts the shards that it has opened, by reason. `blind` is the number of owned shards whose store has not
+    answered for three leases. `has_conflict` tells that another process answers at its address.
+    """
 
     shards: int
     takeovers: int
     state_checks: int
     forwarded: Mapping[str, int]
+    moves: Mapping[str, int] = {}
+    blind: int = 0
+    has_conflict: bool = False
 
 
 class Tally:
