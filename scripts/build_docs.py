@@ -14,6 +14,7 @@ import orjson
 from engine import describe, registry
 from engine.ir.spellings import Familiar, familiar_attributes, familiar_ops, familiar_systems
 from scripts import (
+    alert_rules,
     equal_eigenvalues_picture,
     gallery_page,
     haproxy_files,
@@ -345,6 +346,7 @@ def pages() -> dict[Path, str]:
         equal_eigenvalues_picture.PICTURE: equal_eigenvalues_picture.picture(),
         LOOPS: loop_picture.with_loops(LOOPS.read_text(encoding="utf-8")),
         **haproxy_files.pages(),
+        **alert_rules.pages(),
         rooms.PAGE: job_states.with_states(rooms.page()),
     }
 

@@ -81,13 +81,13 @@ def composed(settings: Settings) -> Iterator[Composition]:
     """
     if settings.confine == "on":
         forbid_tracing()
-    cluster = open_cluster(settings) if settings.cluster == "on" else None
+    cluster = load_cluster()(settings) if settings.cluster == "on" else None
     tally, pool = Tally(), ProcessPool(settings) if cluster is None else cluster.pool
     if settings.ingress is not None:
-        pool.peers = open_ingress(settings.ingress)
+        pool.peers = load_ingress()(settings.ingress)
     key_ring = open_ring(settings)
     gate, store = Gate(key_ring, tally.count_denial), open_store(settings, pool, tally, key_ring, cluster)
-    tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)
+    tracing = None if settings.trace_endpoint is None else load_tracing()(settings.trace_endpoint)
     log_format = settings.log_format
     lines = (
         Lines(sys.stderr.write, log_message_formatter(log_format)) if settings.log_level in ("debug", "info") else None
@@ -108,25 +108,25 @@ def composed(settings: Settings) -> Iterator[Composition]:
             tracing.close(_CLOSE_SECONDS)
 
 
-def open_tracing(endpoint: str) -> Tracing:
-    """Open traces to this collector. Raises RuntimeError if OpenTelemetry is not installed."""
+def load_tracing() -> Callable[[str], Tracing]:
+    """Import the function that opens traces to a collector. Raises RuntimeError if OpenTelemetry is not installed."""
     with needs_extra("--trace-endpoint", "OpenTelemetry", "otel"):
         from service.observe.tracing import tracing_to  # noqa: PLC0415 - an extra, and slow to load
-    return tracing_to(endpoint)
+    return tracing_to
 
 
-def open_cluster(settings: Settings) -> Cluster:
-    """Make the parts of a server in a cluster. Raises RuntimeError for its settings, or without aiohttp."""
+def load_cluster() -> type[Cluster]:
+    """Import the parts of a server in a cluster. Raises RuntimeError without aiohttp."""
     with needs_extra("--cluster on", "aiohttp", "cluster"):
         from service.cluster.composition import Cluster  # noqa: PLC0415 - an HTTP client, which no other server needs
-    return Cluster(settings)
+    return Cluster
 
 
-def open_ingress(address: str) -> PeerServers:
-    """Make the client for other servers, which compute pieces of sums. Raises RuntimeError without aiohttp."""
+def load_ingress() -> Callable[[str], PeerServers]:
+    """Import the client for other servers, which compute pieces of sums. Raises RuntimeError without aiohttp."""
     with needs_extra("--ingress", "aiohttp", "cluster"):
         from service.cluster.remote_pieces import IngressPieces  # noqa: PLC0415 - as above
-    return IngressPieces(address)
+    return IngressPieces
 
 
 def open_store(

@@ -34,15 +34,15 @@ from service.admin.host_checks import (
     processors,
     python,
 )
-from service.admin.place_checks import cache, certificate, incidents, keys, state
-from service.core.settings import PREFIX, SECRETS, Settings, flag, format_setting
+from service.admin.place_checks import cache, certificate, cluster, extras, incidents, keys, state
+from service.core.settings import PREFIX, SECRETS, Settings, flag, flag_value
 from service.web.listening import bind_monitor, bind_socket, describe_bind_error, host_and_port
 
-#: settings of the trial server that differ from those of the real one
+#: settings of the trial server that differ from those of the real one: it has nobody's state, and is in no cluster
 _TRIAL_SETTINGS: Final = {
     "host": "127.0.0.1", "port": "0", "state": "memory", "keys_file": "none", "tls_cert": "none", "tls_key": "none",
-    "trace_endpoint": "none", "log_level": "warning", "cache_dir": "none",
-    "metrics_port": "none",
+    "trace_endpoint": "none", "log_level": "warning", "cache_dir": "none", "metrics_port": "none",
+    "cluster": "off", "cluster_address": "none",
 }  # fmt: skip
 _REQUEST: Final = {
     "graph": {"nodes": [{"op": "parameter"}, {"op": "square", "operands": [0]}, {"op": "sum", "operands": [1]}]},
@@ -138,11 +138,8 @@ def _first_line(process: subprocess.Popen[str]) -> str:
 
 def _options(settings: Settings) -> list[str]:
     """Return the explicitly set settings, overridden by those of the trial server, as flags."""
-    values = {
-        name: format_setting(name, value) for name, value in settings if name in settings.model_fields_set - SECRETS
-    }
-    values |= {name: value for name, value in _TRIAL_SETTINGS.items() if name in Settings.model_fields}
-    return [word for name, value in values.items() for word in (flag(name), value)]
+    values = {name: flag_value(value) for name, value in settings if name in settings.model_fields_set - SECRETS}
+    return [word for name, value in (values | _TRIAL_SETTINGS).items() for word in (flag(name), value)]
 
 
 #: checks in the order of the report
@@ -158,8 +155,10 @@ CHECKS: Final[Mapping[str, Check]] = {
     "descriptors": descriptors,
     "clock": clock,
     "confinement": confinement,
+    "extras": extras,
     "cache": cache,
     "incidents": incidents,
+    "cluster": cluster,
     "state": state,
     "keys": keys,
     "tls": certificate,

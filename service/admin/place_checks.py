@@ -1,4 +1,4 @@
-"""Checks of files and folders: compiled kernels, incidents, state, keys, certificates."""
+"""Checks of the setup: extras, the cluster, compiled kernels, incidents, state, keys, certificates."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from threading import Barrier
 from typing import Final
 
 from service.admin.diagnosis import Diagnosis, broken, doubtful, fine
+from service.app import load_cluster, load_ingress, load_tracing
 from service.core.keys.key_file import read_keys
 from service.core.machine import WRITABLE_BY_OTHERS
 from service.core.settings import NO_STATE, Settings, flag
 from service.store.objects import Exists, Objects
-from service.store.places import open_objects, place_format, place_name
-from service.web.listening import bind_socket, require_keys_for_remote, tls_context
+from service.store.places import SHARED_FORMAT, WHOLE_FORMAT, inspect_place, open_objects, place_name
+from service.web.head import is_of_this_machine
+from service.web.listening import bind_socket, host_and_port, require_keys_for_remote, tls_context
 from service.workers.incidents import incidents_in
 
 #: threads that race to create one object in a cloud store, and number of races
@@ -106,26 +108,66 @@ def incidents(settings: Settings) -> Diagnosis:
     )
 
 
+def extras(settings: Settings) -> Diagnosis:
+    """Check whether the extras that these settings need are installed. The check of the state covers that of `s3`."""
+    loaders = {
+        load_cluster: settings.cluster == "on",
+        load_ingress: settings.ingress is not None,
+        load_tracing: settings.trace_endpoint is not None,
+    }
+    try:
+        for load in (load for load, is_needed in loaders.items() if is_needed):
+            load()
+    except RuntimeError as error:
+        return broken(str(error), "the server does not start without it")
+    return fine("all extras that these settings need are installed")
+
+
+def cluster(settings: Settings) -> Diagnosis:
+    """Check what a server needs to be in a cluster: a state that servers can share, an address and a secret."""
+    if settings.cluster == "off":
+        return fine(f"this server is in no cluster ({flag('cluster')} off)")
+    try:
+        load_cluster()
+        from service.cluster.composition import address_and_secret  # noqa: PLC0415 - an extra
+
+        address, _ = address_and_secret(settings)
+    except RuntimeError as error:
+        return broken(str(error), "the server does not start without it")
+    if is_of_this_machine(address.removeprefix("http://")):
+        return doubtful(f"only servers on this machine can reach {address}", f"set another {flag('cluster_address')}")
+    if is_of_this_machine(host_and_port(settings.host, settings.port)):
+        return doubtful(
+            f"{flag('host')} {settings.host} accepts connections only from this machine, but other servers have to "
+            f"reach {address}",
+            f"set {flag('host')} to an address of a private network",
+        )
+    if settings.tls_cert is not None:
+        return doubtful(
+            f"servers ask each other in plain HTTP, at {address}, but this server uses TLS ({flag('tls_cert')})",
+            "use TLS at the ingress instead, and a private network between the servers",
+        )
+    return fine(f"other servers reach this one at {address}")
+
+
 def state(settings: Settings) -> Diagnosis:
-    """Check the state's place: known format, writable, with free space, and private to the server's user."""
+    """Check the state's place: its format, writable, with free space, and private to the server's user."""
     place, remote = settings.state, "://" in settings.state
     if place == NO_STATE:
         return doubtful("tensors and graphs are only in memory: a restart loses them", f"set {flag('state')}")
     try:
         if remote or Path(place).is_dir():
-            with closing(open_objects(place)) as objects:
-                place_format(objects, place_name(place))  # raises for anything but state of a known format
-        if remote:
-            with closing(open_objects(place)) as objects, ThreadPoolExecutor(_RACERS) as threads:
-                winners = max(_count_winners(objects, threads) for _ in range(_RACES))
-            if winners > 1:
-                says = (
-                    f"{_RACERS} clients created one object at {place} at the same time, and {winners} of them succeeded"
-                )
-                advice = "two servers could both take over the state: use a store that supports If-None-Match: *"
-                return broken(says, advice)
-    except (OSError, RuntimeError) as error:
+            inspect_place(place, SHARED_FORMAT if settings.cluster == "on" else WHOLE_FORMAT)
+        winners = _most_winners(place) if remote else 1
+    except OSError as error:
+        says = f"cannot use {place_name(place)}: {error.strerror or error}"
+        return broken(says, f"set another {flag('state')}, or repair this one")
+    except RuntimeError as error:
         return broken(str(error), f"set another {flag('state')}, or repair this one")
+    if winners > 1:
+        says = f"{_RACERS} clients created one object at {place} at the same time, and {winners} of them succeeded"
+        advice = "two servers could both take over the state: use a store that supports If-None-Match: *"
+        return broken(says, advice)
     return fine(f"tensors and graphs are stored at {place}") if remote else _state_folder(Path(place))
 
 
@@ -141,6 +183,12 @@ def _state_folder(folder: Path) -> Diagnosis:
     if folder.is_dir() and folder.stat().st_mode & _OTHERS_ACCESS:
         return doubtful(says, f"other users can read it: chmod 700 {folder}")
     return fine(says)
+
+
+def _most_winners(place: str) -> int:
+    """Race for objects of a place several times; return the most winners of a race. Raises OSError."""
+    with closing(open_objects(place)) as objects, ThreadPoolExecutor(_RACERS) as threads:
+        return max(_count_winners(objects, threads) for _ in range(_RACES))
 
 
 def _count_winners(objects: Objects, threads: ThreadPoolExecutor) -> int:
@@ -172,6 +220,8 @@ def keys(settings: Settings) -> Diagnosis:
             require_keys_for_remote(settings, listening)
     except RuntimeError as error:
         return broken(str(error), "create a key with gradserve keys add NAME")
+    except (OSError, UnicodeError):
+        return doubtful(f"cannot listen on {settings.host}, so nobody can connect", "see the check of the port")
     if settings.insecure == "on":
         return doubtful(
             f"clients need no key ({flag('insecure')})", "make sure that only authorised clients can connect"

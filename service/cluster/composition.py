@@ -43,7 +43,7 @@ class Cluster:
 
     def __init__(self, settings: Settings) -> None:
         """Raises RuntimeError with one sentence for settings, or a place, that servers cannot share."""
-        address, self._secret = _address_and_secret(settings)
+        address, self._secret = address_and_secret(settings)
         self._settings = settings
         self._reader_counts = ReaderCounts()
         self.pool = ClusterPool(settings, self._reader_counts)
@@ -101,8 +101,11 @@ def paths_of_state(settings: Settings) -> frozenset[str]:
     return frozenset([*own_paths, *facade_paths, *listings])
 
 
-def _address_and_secret(settings: Settings) -> tuple[str, str]:
-    """Return the address of this server, and the secret of the cluster. Raises RuntimeError."""
+def address_and_secret(settings: Settings) -> tuple[str, str]:
+    """Return the address of this server, and the secret of the cluster.
+
+    Raises RuntimeError with one sentence for a state that servers cannot share, and if one of the two is not set.
+    """
     option = f"{flag('cluster')} on"
     if "://" not in settings.state:
         kind = "state in memory" if settings.state == NO_STATE else f"the folder {settings.state}"

@@ -596,8 +596,15 @@ def default(info: FieldInfo, settings: Settings) -> object:
     return info.get_default(call_default_factory=True, validated_data=settings.model_dump())
 
 
+def flag_value(value: object) -> str:
+    """Write the value of a setting so that its flag accepts it."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return NO_VALUE if value is None else str(value)
+
+
 def format_setting(name: str, value: object) -> str:
-    """Format a setting's value readably, so that it can be passed again; for a secret, say only whether it is set."""
+    """Format a setting's value for a person; for a secret, say only whether it is set."""
     if name in SECRETS:
         return "not set" if value is None else "set"
     if isinstance(value, tuple):

@@ -51,17 +51,7 @@ def claim_objects(place: str, form: bytes = WHOLE_FORMAT) -> tuple[Objects, bool
     """
     objects = open_objects(place, make=True)
     with _errors_in_words(place, objects):
-        present = place_format(objects, place_name(place))
-        if present is not None and present != form:
-            use = (
-                "servers share with --cluster on"
-                if present == SHARED_FORMAT
-                else "is for a single server, without --cluster on"
-            )
-            advice = "gradserve backup and gradserve restore convert it, into an empty place"
-            raise RuntimeError(
-                f"{place_name(place)} has the format {present.decode().strip()!r}, which {use}; {advice}"
-            )
+        present = _require_form(objects, place, form)
         if isinstance(objects, Folder):
             commits = COMMITS.rstrip("/")
             objects.require_private()
@@ -70,6 +60,31 @@ def claim_objects(place: str, form: bytes = WHOLE_FORMAT) -> tuple[Objects, bool
             objects.require_private(commits)
             objects.clean(commits)
         return objects, present is not None
+
+
+def inspect_place(place: str, form: bytes = WHOLE_FORMAT) -> None:
+    """Check an existing place as `claim_objects` does, but neither lock nor change it. Raises RuntimeError."""
+    objects = open_objects(place)
+    with _errors_in_words(place, objects):
+        _require_form(objects, place, form)
+        if isinstance(objects, Folder):
+            commits = COMMITS.rstrip("/")
+            objects.require_private(*([commits] if (objects.path / commits).is_dir() else []))
+    objects.close()
+
+
+def _require_form(objects: Objects, place: str, form: bytes) -> bytes | None:
+    """Return the form of the state in a place, None if it is empty. Raises RuntimeError if it is not this form."""
+    present = place_format(objects, place_name(place))
+    if present is None or present == form:
+        return present
+    use = (
+        "servers share with --cluster on"
+        if present == SHARED_FORMAT
+        else "is for a single server, without --cluster on"
+    )
+    advice = "gradserve backup and gradserve restore convert it, into an empty place"
+    raise RuntimeError(f"{place_name(place)} has the format {present.decode().strip()!r}, which {use}; {advice}")
 
 
 def open_objects(place: str, *, make: bool = False) -> Objects:

@@ -1,4 +1,4 @@
-"""The metrics that the dashboard and the alerts query, and those that /metrics exposes."""
+"""The metrics that the dashboard and the alerts query, and those that /metrics, HAProxy and Ray expose."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "deploy" / "prometheus"
 RULES, TESTS = PROMETHEUS / "alerts.yml", PROMETHEUS / "alerts_test.yml"
 DASHBOARD = ROOT / "deploy" / "grafana" / "gradserve.json"
+#: recorded names and labels of other programs' metrics: a name and its labels in each line
+EXPORTERS = Path(__file__).parent / "exporters"
 
 Json = dict[str, Any]
 
 _STRING = re.compile(r'"[^"]*"')
 #: a metric: a name followed by matchers, or a name with a known prefix
 _SELECTED = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^}]*)\}")
-_NAMED = re.compile(r"\b(?:gradserve|process)_[a-z0-9_]+|\bup\b")
+_NAMED = re.compile(r"\b(?:gradserve|haproxy|process|ray)_[a-z0-9_]+|\bup\b")
 _MATCHER = re.compile(r'([a-z_]+)(?:=~|!~|!=|=)"([^"]*)"')
 #: labels that Prometheus adds when it scrapes
-_SCRAPE_LABELS = {"job", "instance"}
+_SCRAPE_LABELS = frozenset({"job", "instance"})
 
 
 class Selector(NamedTuple):
@@ -72,13 +74,37 @@ def selectors(expression: str) -> Iterator[Selector]:
         yield Selector(name)
 
 
+def queried(prefix: str) -> set[str]:
+    """The metrics with a prefix that the alerts and the dashboard query."""
+    names = {each.name for text in expressions().values() for each in selectors(text)}
+    return {name for name in names if name.startswith(prefix)}
+
+
 def _filled(expression: str) -> str:
     return expression.replace("$__rate_interval", "5m").replace("$instance", ".*")
 
 
 @cache
+def known() -> dict[str, frozenset[str]]:
+    """The names of all samples that Prometheus scrapes, of servers, HAProxy and Ray, and their labels."""
+    return {"up": frozenset(_SCRAPE_LABELS), **recorded("haproxy"), **recorded("ray"), **exposed()}
+
+
+def recorded(exporter: str) -> dict[str, frozenset[str]]:
+    """The recorded metrics of another program, and their labels."""
+    lines = (EXPORTERS / f"{exporter}.txt").read_text(encoding="utf-8").splitlines()
+    metrics = (line.split() for line in lines if not line.startswith("#"))
+    return {name: _SCRAPE_LABELS.union(*(text.split(",") for text in labels)) for name, *labels in metrics}
+
+
+def names_of(text: str) -> set[str]:
+    """The names of the samples of a scrape."""
+    return {sample.name for family in text_string_to_metric_families(text) for sample in family.samples}
+
+
+@cache
 def exposed() -> dict[str, frozenset[str]]:
-    """The names of all samples of a scrape, and their labels."""
+    """The names of all samples of a server's /metrics, and their labels."""
     settings, tally = Settings(device="cpu", compile="off"), Tally()
     pool = open_pool(settings)
     pool.stats = lambda: Stats({"quick": 0}, 0, {"quick": 1}, {"died": 1})  # type: ignore[method-assign]
@@ -87,7 +113,7 @@ def exposed() -> dict[str, frozenset[str]]:
     tally.count_commit("written", 0.1)
     tally.cluster = lambda: ClusterStats(1, 0, 0, {})
     text, _ = Exposition(tally, pool, settings).text("")
-    result = {"up": frozenset(_SCRAPE_LABELS)}
+    result: dict[str, frozenset[str]] = {}
     for family in text_string_to_metric_families(text.decode()):
         for sample in family.samples:
             result[sample.name] = frozenset(sample.labels) | _SCRAPE_LABELS

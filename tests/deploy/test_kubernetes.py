@@ -26,9 +26,16 @@ pytestmark = [
 ]
 
 OVERLAYS = ("base", "gpu", "ray")
+#: objects that go beside any overlay
+MONITORING = "monitoring"
 #: the version of Kubernetes that defines the objects
 VERSION = "1.34"
-KUBERAY = Path(__file__).parent / "kuberay/rayservice.json"
+#: definitions of the kinds that operators add to Kubernetes
+DEFINITIONS = {
+    "RayService": "kuberay/rayservice.json",
+    "PodMonitor": "prometheus_operator/podmonitor.json",
+    "PrometheusRule": "prometheus_operator/prometheusrule.json",
+}
 
 
 @cache
@@ -71,7 +78,7 @@ def containers(overlay: str) -> Iterator[dict[str, Any]]:
 def test_overlays_are_complete_and_use_all_their_files() -> None:
     yaml = pytest.importorskip("yaml", reason=SKIP_REASON)
     folders = {file.parent.name: file for file in (ROOT / "deploy/kubernetes").glob("**/kustomization.yaml")}
-    assert set(folders) == set(OVERLAYS)
+    assert set(folders) == {*OVERLAYS, MONITORING}
     for file in folders.values():
         kustomization = yaml.safe_load(file.read_text(encoding="utf-8"))
         named = {*kustomization["resources"], *(patch["path"] for patch in kustomization.get("patches", ()))}
@@ -79,22 +86,24 @@ def test_overlays_are_complete_and_use_all_their_files() -> None:
 
 
 @cache
-def kuberay() -> Any:
-    return jsonschema_rs.validator_for(json.loads(KUBERAY.read_text(encoding="utf-8")))
+def definition(kind: str) -> Any:
+    file = Path(__file__).parent / DEFINITIONS[kind]
+    return jsonschema_rs.validator_for(json.loads(file.read_text(encoding="utf-8")))
 
 
 def validation_error(document: dict[str, Any]) -> str:
     """The validation error of an object; empty if it matches its definition and has no extra keys."""
     validate = pytest.importorskip("kubernetes_validate", reason=SKIP_REASON)
     try:
+        if document["kind"] in DEFINITIONS:
+            definition(document["kind"]).validate(document)
+        else:
+            validate.validate(document, VERSION, strict=True)
         if document["kind"] == "RayService":
-            kuberay().validate(document)
             for pod in ray_pods(document):
                 validate.validate(
                     {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, **pod}, VERSION, strict=True
                 )
-        else:
-            validate.validate(document, VERSION, strict=True)
     except (validate.ValidationError, jsonschema_rs.ValidationError) as error:
         return str(error)
     return ""
@@ -106,7 +115,7 @@ def ray_pods(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"spec": group["template"]["spec"]}
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
+@pytest.mark.parametrize("overlay", [*OVERLAYS, MONITORING])
 def test_every_object_is_valid(overlay: str) -> None:
     assert {
         f"{each['kind']} {each['metadata']['name']}": validation_error(each)
@@ -122,6 +131,10 @@ def test_every_object_is_valid(overlay: str) -> None:
         ("base", "Deployment", "gradserve-ingress", "readOnlyRootFilesystem"),
         ("base", "HorizontalPodAutoscaler", "gradserve-node", "maxReplicas"),
         ("base", "PodDisruptionBudget", "gradserve-node", "maxUnavailable"),
+        ("ray", "PodDisruptionBudget", "gradserve-ingress", "unhealthyPodEvictionPolicy"),
+        ("monitoring", "PodMonitor", "gradserve-ingress", "relabelings"),
+        ("monitoring", "PodMonitor", "gradserve-ingress", "podMetricsEndpoints"),
+        ("monitoring", "PrometheusRule", "gradserve", "annotations"),
         ("base", "Service", "gradserve-nodes", "clusterIP"),
         ("ray", "RayService", "gradserve", "workerGroupSpecs"),
         ("ray", "RayService", "gradserve", "minReplicas"),
@@ -215,6 +228,92 @@ def test_ray_metrics_use_the_metrics_ports() -> None:
     assert ingress["args"]["port"] == ports["ingress"]["http"]
 
 
+def test_ray_exports_the_metrics_of_its_head() -> None:
+    head = find_object("ray", "RayService", "gradserve")["spec"]["rayClusterConfig"]["headGroupSpec"]
+    assert head["rayStartParams"]["metrics-export-port"] == str(ports_of(head["template"])["metrics"])
+
+
+#: jobs of the alerts, by the component that they scrape
+JOBS: Final = {"node": "gradserve", "ingress": "haproxy", "head": "ray"}
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_pod_monitors_scrape_every_metrics_port_once(overlay: str) -> None:
+    monitors = [each["spec"] for each in objects(MONITORING) if each["kind"] == "PodMonitor"]
+    for template in templates(overlay):
+        scraping = [each for each in monitors if selects(each["selector"], template["metadata"]["labels"])]
+        assert len(scraping) == ("metrics" in ports_of(template))
+        for monitor in scraping:
+            (endpoint,) = monitor["podMetricsEndpoints"]
+            assert endpoint["port"] == "metrics"
+            assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": JOBS[component_of(template)]}]
+            assert "namespaceSelector" not in monitor, "the monitors are in the namespace of the pods"
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_prometheus_without_the_operator_scrapes_every_metrics_port_once(overlay: str) -> None:
+    yaml = pytest.importorskip("yaml", reason=SKIP_REASON)
+    configuration = yaml.safe_load((ROOT / "deploy/prometheus/kubernetes.yml").read_text(encoding="utf-8"))
+    for template in templates(overlay):
+        for port in ports_of(template):
+            jobs = [job["job_name"] for job in configuration["scrape_configs"] if scrapes(job, template, port)]
+            assert jobs == ([JOBS[component_of(template)]] if port == "metrics" else [])
+
+
+def scrapes(job: Mapping[str, Any], template: Mapping[str, Any], port: str) -> bool:
+    """Whether a job's relabeling keeps a port of a pod."""
+    found = {"__meta_kubernetes_pod_container_port_name": port}
+    for name, value in template["metadata"]["labels"].items():
+        found[f"__meta_kubernetes_pod_label_{re.sub('[^a-zA-Z0-9_]', '_', name)}"] = value
+    (rule,) = job["relabel_configs"]
+    assert rule["action"] == "keep"
+    return re.fullmatch(rule["regex"], ";".join(found.get(label, "") for label in rule["source_labels"])) is not None
+
+
+def test_scrapes_of_haproxy_leave_out_unused_slots() -> None:
+    yaml = pytest.importorskip("yaml", reason=SKIP_REASON)
+    (endpoint,) = find_object(MONITORING, "PodMonitor", "gradserve-ingress")["spec"]["podMetricsEndpoints"]
+    for file in ("kubernetes", "cluster"):
+        configuration = yaml.safe_load((ROOT / f"deploy/prometheus/{file}.yml").read_text(encoding="utf-8"))
+        (job,) = [job for job in configuration["scrape_configs"] if job["job_name"] == "haproxy"]
+        assert job["params"] == endpoint["params"] == {"no-maint": ["empty"]}
+
+
+def test_rules_of_the_operator_are_the_alerts() -> None:
+    """`make generate` writes them."""
+    yaml = pytest.importorskip("yaml", reason=SKIP_REASON)
+    alerts = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text(encoding="utf-8"))
+    assert find_object(MONITORING, "PrometheusRule", "gradserve")["spec"] == alerts
+
+
+@pytest.mark.parametrize("component", ["node", "ingress"])
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_disruption_budget_keeps_a_pod_and_lets_one_go(overlay: str, component: str) -> None:
+    (template,) = [each for each in templates(overlay) if component_of(each) == component]
+    budgets = [each["spec"] for each in objects(overlay) if each["kind"] == "PodDisruptionBudget"]
+    # A pod with several budgets cannot be evicted at all.
+    (budget,) = [each for each in budgets if selects(each["selector"], template["metadata"]["labels"])]
+    assert budget["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+    if overlay == "ray":
+        # Kubernetes knows the number of pods of its own controllers only: of others it takes no maximum, no percentage.
+        assert "maxUnavailable" not in budget
+        remaining = budget["minAvailable"]
+    else:
+        remaining = fewest_replicas(overlay, component) - budget["maxUnavailable"]
+    assert isinstance(remaining, int)
+    assert 1 <= remaining < fewest_replicas(overlay, component)
+
+
+def fewest_replicas(overlay: str, component: str) -> int:
+    """The number of pods of a component when there is little work."""
+    if overlay == "ray":
+        groups = find_object("ray", "RayService", "gradserve")["spec"]["rayClusterConfig"]["workerGroupSpecs"]
+        return next(int(each["minReplicas"]) for each in groups if component_of(each["template"]) == component)
+    if component == "node":
+        return int(find_object(overlay, "HorizontalPodAutoscaler", "gradserve-node")["spec"]["minReplicas"])
+    return int(find_object(overlay, "Deployment", "gradserve-ingress")["spec"]["replicas"])
+
+
 def pods_of(name: str) -> Iterator[dict[str, Any]]:
     yield from find_object("base", "Deployment", name)["spec"]["template"]["spec"]["containers"]
 
@@ -258,6 +357,7 @@ ADMITTED: Final[Mapping[str, Mapping[tuple[str, str], set[str]]]] = {
     "ray": {
         ("head", "gcs"): {*RAY},
         ("head", "dashboard"): {*RAY, "operator"},
+        ("head", "metrics"): {*RAY, "metrics"},
         ("head", UNNAMED): {*RAY},
         ("node", "metrics"): {*RAY, "metrics"},
         ("node", UNNAMED): {*RAY},

@@ -16,6 +16,7 @@ import httpx
 import pytest
 import yaml
 
+from service.cluster.ingress.configuration import IngressLayout, configuration
 from service.core.errors import KINDS
 from service.core.settings import Settings
 from service.web.listening import bind_socket
@@ -30,10 +31,14 @@ from tests.deploy.monitoring import (
     alerts,
     exposed,
     expressions,
+    known,
+    names_of,
     panels,
+    queried,
     selectors,
 )
 from tests.sampling import together
+from tests.service.cluster.ingress.support import ingress, needs_haproxy, nodes
 from tests.service.support import SQUARES, tensor
 
 OPERATIONS = ROOT / "docs" / "operations.md"
@@ -45,7 +50,7 @@ _EVENT_ONLY = {_STARTS, *(alert["alert"] for alert in alerts())}
 _CLUSTER_ONLY = {
     where
     for where, text in EXPRESSIONS.items()
-    if re.search(r"gradserve_(shards|takeovers|looks|passed_on)", text) and where not in _EVENT_ONLY
+    if re.search(r"gradserve_(shard|takeovers|looks|passed_on|address)", text) and where not in _EVENT_ONLY
 }
 SELECTORS = sorted({(where, each) for where, text in EXPRESSIONS.items() for each in selectors(text)})
 _UNPACKED = ROOT / "build" / "prometheus" / "usr" / "bin"
@@ -56,15 +61,15 @@ needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="there is no promto
 @together
 @pytest.mark.parametrize(("where", "selector"), SELECTORS, ids=lambda value: value if isinstance(value, str) else "")
 def test_queried_metrics_and_labels_exist(where: str, selector: Selector) -> None:
-    assert selector.name in exposed(), f"{where}: /metrics has no {selector.name}"
-    assert {label for label, _ in selector.matchers} <= exposed()[selector.name]
+    assert selector.name in known(), f"{where}: nothing exposes {selector.name}"
+    assert {label for label, _ in selector.matchers} <= known()[selector.name]
 
 
 @pytest.mark.parametrize("where", EXPRESSIONS)
 def test_grouping_labels_exist(where: str) -> None:
     text = EXPRESSIONS[where]
-    grouping = {label for listed in re.findall(r"(?:by|on) \(([^)]*)\)", text) for label in listed.split(", ")}
-    assert grouping <= {label for each in selectors(text) for label in exposed()[each.name]}
+    grouping = {label for listed in re.findall(r"(?:by|on) \(([^)]*)\)", text) for label in listed.split(", ") if label}
+    assert grouping <= {label for each in selectors(text) for label in known()[each.name]}
 
 
 def test_legend_labels_exist() -> None:
@@ -103,11 +108,48 @@ def test_queried_worker_restart_reasons_exist() -> None:
     assert not [reason for reason in reasons if f'"{reason}"' not in source]
 
 
+def test_queried_reasons_of_moves_exist() -> None:
+    assert values("gradserve_shard_moves_total", "reason") <= {"free", "handed_over", "unresponsive", "without_store"}
+
+
+def test_queried_sections_of_haproxy_exist() -> None:
+    text = configuration(IngressLayout(listen=":8000"))
+    for kind in ("frontend", "backend"):
+        for name in queried(f"haproxy_{kind}_"):
+            assert values(name, "proxy")
+            assert all(f"{kind} {proxy}\n" in text for proxy in values(name, "proxy"))
+
+
+def test_jobs_of_alerts_are_scraped() -> None:
+    jobs = values("up", "job") | values("process_start_time_seconds", "job")
+    assert jobs == {"gradserve", "haproxy", "ray"} == set(scraped_jobs("kubernetes"))
+    assert set(scraped_jobs("cluster")) == {"gradserve", "haproxy"}
+
+
+@needs_haproxy
+def test_haproxy_exposes_queried_metrics() -> None:
+    with bind_socket("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    with nodes(1) as (node,), ingress(nodes=(node.place,), metrics=f"127.0.0.1:{port}") as running:
+        running.settle("gs1")
+        (job,) = (job for name, job in scraped_jobs("cluster").items() if name == "haproxy")
+        answer = httpx.get(f"http://127.0.0.1:{port}/metrics", params=job["params"], trust_env=False, timeout=30)
+    assert queried("haproxy_") <= names_of(answer.text)
+    assert 'server="gs1"' in answer.text
+    assert 'server="gs2"' not in answer.text, "a slot without a server"
+
+
+def scraped_jobs(file: str) -> dict[str, Any]:
+    """The jobs of a Prometheus configuration, by name."""
+    document = yaml.safe_load((PROMETHEUS / f"{file}.yml").read_text(encoding="utf-8"))
+    return {job["job_name"]: job for job in document["scrape_configs"]}
+
+
 def test_missing_metrics_are_detected() -> None:
     parsed = set(selectors('rate(gradserve_requests{call="a"}[5m]) / process_open_fds > up * node_load1{x!="up"}'))
     assert {each.name for each in parsed} == {"gradserve_requests", "process_open_fds", "up", "node_load1"}
     assert Selector("gradserve_requests", (("call", "a"),)) in parsed
-    assert not {"gradserve_requests", "node_load1"} & set(exposed())
+    assert not {"gradserve_requests", "node_load1"} & set(known())
 
 
 def test_every_alert_has_a_severity_and_a_summary() -> None:
@@ -165,6 +207,19 @@ def promtool(*arguments: str) -> None:
 def test_promtool_accepts_rules_and_configuration() -> None:
     promtool("check", "rules", RULES.name)
     promtool("check", "config", "prometheus.yml")
+    promtool("check", "config", "cluster.yml")
+
+
+@needs_promtool
+def test_promtool_accepts_the_configuration_for_kubernetes(tmp_path: Path) -> None:
+    """Debian's promtool knows no Kubernetes, so the discovery is replaced."""
+    document = yaml.safe_load((PROMETHEUS / "kubernetes.yml").read_text(encoding="utf-8"))
+    for job in document["scrape_configs"]:
+        assert job.pop("kubernetes_sd_configs") == [{"role": "pod"}]
+        job["static_configs"] = [{"targets": ["10.0.0.7:8001"]}]
+    (tmp_path / "alerts.yml").write_bytes(RULES.read_bytes())
+    (tmp_path / "kubernetes.yml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    promtool("check", "config", str(tmp_path / "kubernetes.yml"))
 
 
 @needs_promtool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from service.admin.arguments import parse
+from service.admin.flags import add_flags
 from service.core.settings import Settings, flag
-from tests.deploy.monitoring import exposed, panels
+from tests.deploy.monitoring import known, panels
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
 #: commands in blocks and between backticks
@@ -30,15 +32,22 @@ def test_page_shows_main_commands() -> None:
 
 def test_flags_exist() -> None:
     key_flags = {"--rate", "--concurrency", "--namespace", "--scopes"}
-    known = {flag(name) for name in Settings.model_fields} | {"--json"} | key_flags
+    all_flags = {flag(name) for name in Settings.model_fields} | {"--json"} | key_flags | ingress_flags()
     used_flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE))
     assert used_flags
-    assert used_flags <= known
+    assert used_flags <= all_flags
+
+
+def ingress_flags() -> set[str]:
+    """The flags of `gradserve ingress`."""
+    parser = argparse.ArgumentParser()
+    add_flags("ingress", parser)
+    return set(parser._option_string_actions)
 
 
 def test_metrics_exist() -> None:
-    names = set(re.findall(r"`(gradserve_[a-z_]+)`", PAGE))
-    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in exposed()}
+    names = set(re.findall(r"`((?:gradserve|haproxy|ray)_[a-z_]+)`", PAGE))
+    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in known()}
     assert names
     assert names <= families
 

@@ -14,8 +14,9 @@ import pytest
 
 from engine.cuda.libraries import CardLibrary
 from engine.runtime.crash_record import LastWords
+from service.admin.arguments import parse
 from service.admin.diagnosis import Verdict
-from service.admin.doctor import gradient, port
+from service.admin.doctor import _TRIAL_SETTINGS, _options, gradient, port
 from service.admin.host_checks import (
     _compute_value,
     blas,
@@ -29,23 +30,39 @@ from service.admin.host_checks import (
     memory,
     processors,
 )
-from service.admin.place_checks import cache, certificate, incidents, keys, state
+from service.admin.place_checks import cache, certificate, cluster, extras, incidents, keys, state
 from service.cli import main
 from service.core import machine
-from service.core.settings import Settings
+from service.core.settings import SECRETS, Settings, flag_value
+from service.store.places import SHARED_FORMAT, WHOLE_FORMAT, write_format
+from service.store.remote import open_remote
 from service.web.listening import bind_socket
 from service.web.server_state import max_descriptors
 from service.workers.confinement import KernelSupport, kernel_support
 from service.workers.incidents import Incidents
 from service.workers.topology import typical_footprint
 from tests.conftest import RunningServer
+from tests.service.cluster.serving import SECRET
+from tests.service.command_support import called
+from tests.service.store.conftest import s3_place, s3_server
 from tests.service.store.memory_objects import MemoryObjects
+
+__all__ = ["s3_place", "s3_server"]
 
 OK, WARN, FAIL = Verdict
 
 
 def make_settings(**stated: object) -> Settings:
     return Settings(device="cpu", **stated)
+
+
+def cluster_settings(**stated: object) -> Settings:
+    """Settings of a server that others reach at 10.0.0.7."""
+    defaults = {
+        "host": "10.0.0.7", "cluster": "on", "cluster_address": "http://10.0.0.7:8000", "cluster_secret": SECRET,
+        "state": "s3://bucket/folder",
+    }  # fmt: skip
+    return make_settings(**{**defaults, **stated})
 
 
 class TestSoftware:
@@ -264,6 +281,35 @@ class TestPlaces:
             diagnosis.says == "8 clients created one object at s3://bucket/x at the same time, and 8 of them succeeded"
         )
 
+    @pytest.mark.parametrize(("clustered", "form"), [("off", WHOLE_FORMAT), ("on", SHARED_FORMAT)])
+    def test_state_of_the_other_format_is_a_failure(
+        self, clustered: str, form: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = MemoryObjects()
+        monkeypatch.setattr("service.store.places.open_remote", lambda place: store)
+        settings = cluster_settings(cluster=clustered)
+        write_format(store, form)
+        assert state(settings).level is OK
+        write_format(other := MemoryObjects(), SHARED_FORMAT if form == WHOLE_FORMAT else WHOLE_FORMAT)
+        monkeypatch.setattr("service.store.places.open_remote", lambda place: other)
+        diagnosis = state(settings)
+        assert diagnosis.level is FAIL
+        assert "gradserve backup and gradserve restore convert it" in diagnosis.says
+
+    def test_state_folder_that_others_may_write_to_is_a_failure(self, tmp_path: Path) -> None:
+        """A server does not start on it."""
+        tmp_path.chmod(0o770)
+        diagnosis = state(make_settings(state=str(tmp_path)))
+        assert diagnosis.level is FAIL
+        assert f"other users can write to {tmp_path}" in diagnosis.says
+        tmp_path.chmod(0o700)
+        (tmp_path / "commits").mkdir()
+        (tmp_path / "commits").chmod(0o777)
+        (tmp_path / "FORMAT").write_bytes(WHOLE_FORMAT)
+        diagnosis = state(make_settings(state=str(tmp_path)))
+        assert diagnosis.level is FAIL
+        assert f"other users can write to {tmp_path / 'commits'}" in diagnosis.says
+
     def test_unusable_state_folder_is_a_failure(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         assert state(make_settings(state=str(tmp_path / "file" / "state"))).level is FAIL
@@ -300,9 +346,98 @@ class TestPlaces:
         assert keys(make_settings(host="0.0.0.0", insecure="on")).level is WARN
         assert keys(make_settings(host="0.0.0.0", api_key="k" * 43)).level is OK
 
+    def test_unknown_host_is_left_to_the_check_of_the_port(self) -> None:
+        assert keys(make_settings(host="no.such.host.invalid")).level is WARN
+
     def test_diagnosis_does_not_show_the_key(self) -> None:
         secret = "s" * 43
         assert secret not in "".join(keys(make_settings(api_key=secret)))
+
+
+class TestCluster:
+    def test_single_server(self) -> None:
+        assert cluster(make_settings()).level is OK
+
+    def test_complete_settings(self) -> None:
+        assert cluster(cluster_settings()) == (OK, "other servers reach this one at http://10.0.0.7:8000", "")
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("state", "memory"), ("state", "/var/lib/gradserve"), ("cluster_address", None), ("cluster_secret", None)],
+    )
+    def test_settings_that_serve_refuses(self, name: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The doctor says what `serve` says."""
+        monkeypatch.delenv("GRADSERVE_CLUSTER_SECRET", raising=False)
+        settings = cluster_settings(**{name: value})
+        diagnosis = cluster(settings)
+        assert diagnosis.level is FAIL
+        options = [
+            "--cluster",
+            "on",
+            "--state",
+            settings.state,
+            "--cluster-address",
+            flag_value(settings.cluster_address),
+        ]
+        secret = {} if settings.cluster_secret is None else {"GRADSERVE_CLUSTER_SECRET": SECRET}
+        assert called("serve", "--port", "0", *options, **secret).stderr == f"gradserve: {diagnosis.says}\n"
+
+    @pytest.mark.parametrize(
+        ("stated", "says"),
+        [
+            ({"host": "127.0.0.1"}, "--host 127.0.0.1 accepts connections only from this machine"),
+            ({"host": "::1"}, "--host ::1 accepts connections only from this machine"),
+            ({"cluster_address": "http://localhost:8000"}, "only servers on this machine can reach"),
+            ({"tls_cert": "cert.pem", "tls_key": "key.pem"}, "servers ask each other in plain HTTP"),
+        ],
+    )
+    def test_address_that_others_cannot_use_is_a_warning(self, stated: dict[str, object], says: str) -> None:
+        diagnosis = cluster(cluster_settings(**stated))
+        assert diagnosis.level is WARN
+        assert says in diagnosis.says
+
+    def test_diagnosis_does_not_show_the_secret(self) -> None:
+        assert SECRET not in "".join(cluster(cluster_settings()))
+
+    def test_shared_place(self, s3_place: str) -> None:
+        """The doctor becomes the owner of nothing: not even the format is written."""
+        settings = cluster_settings(state=s3_place)
+        assert state(settings) == (OK, f"tensors and graphs are stored at {s3_place}", "")
+        assert list(open_remote(s3_place).list("")) == []
+        write_format(open_remote(s3_place), SHARED_FORMAT)
+        assert state(settings).level is OK
+        assert list(open_remote(s3_place).list("")) == ["FORMAT"]
+
+    def test_unreachable_place_is_a_failure(self, s3_place: str) -> None:
+        diagnosis = state(cluster_settings(state="s3://no-such-bucket/of/gradserve"))
+        assert diagnosis.level is FAIL
+        assert diagnosis.says.startswith("cannot use the state at s3://no-such-bucket/of/gradserve: ")
+
+
+class TestExtras:
+    @pytest.mark.parametrize(
+        ("stated", "module", "extra"),
+        [
+            ({"trace_endpoint": "http://collector:4318"}, "opentelemetry", "otel"),
+            ({"cluster": "on"}, "aiohttp", "cluster"),
+            ({"ingress": "http://10.0.0.9:8000"}, "aiohttp", "cluster"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "-".join(value),
+    )
+    def test_missing_extra_is_a_failure(
+        self, stated: dict[str, object], module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in [name for name in sys.modules if name.startswith(("service.cluster", "service.observe.tracing"))]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, module, None)
+        diagnosis = extras(make_settings(**stated))
+        assert diagnosis.level is FAIL
+        assert f"pip install 'gradserve[{extra}]'" in diagnosis.says
+        assert extras(make_settings()).level is OK
+
+    def test_installed_extras(self) -> None:
+        pytest.importorskip("aiohttp")
+        assert extras(cluster_settings(ingress="http://10.0.0.9:8000")).level is OK
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make a certificate")
@@ -376,6 +511,31 @@ class TestTrial:
         monkeypatch.setenv("GRADSERVE_QUEUE", "read already, and not again")
         diagnosis = gradient(settings)
         assert diagnosis.level is OK, diagnosis
+
+    @pytest.mark.slow
+    def test_trial_server_of_a_cluster_computes_a_gradient(self) -> None:
+        """It has no state, so it owns no shard, and needs no other server."""
+        diagnosis = gradient(cluster_settings(workers=1))
+        assert diagnosis.level is OK, diagnosis
+
+    def test_options_of_the_trial_server_give_the_same_settings(self) -> None:
+        """Flags must accept what the doctor passes: a size without a short form, an empty list, an absent folder."""
+        stated = {
+            "max_bytes": 123_456_789, "facades": "", "cors_origins": "", "allowed_hosts": "a.example,b.example",
+            "ingress": "", "least_precision": "tf32", "metrics_port": "none", "cache_dir": "none", "queue": 7,
+        }  # fmt: skip
+        settings = make_settings(**stated)
+        words = _options(settings)
+        options = parse(["serve", *words], "0")
+        options.pop("command")
+        read = Settings(**{name: value for name, value in options.items() if value is not None})
+        for name in stated.keys() - _TRIAL_SETTINGS.keys():
+            assert getattr(read, name) == getattr(settings, name), name
+
+    @pytest.mark.parametrize("name", [name for name in Settings.model_fields if name not in SECRETS])
+    def test_every_setting_can_be_passed_as_a_flag(self, name: str) -> None:
+        value = getattr(Settings(), name)
+        assert getattr(Settings(**{name: flag_value(value)}), name) == value
 
     @pytest.mark.slow
     def test_trial_server_works_if_the_metrics_port_is_in_use(self) -> None:

@@ -11,6 +11,11 @@ from service.admin.diagnosis import Diagnosis, Verdict
 from service.admin.doctor import CHECKS, run_checks
 from service.cli import main
 from service.core.settings import Settings
+from service.store.remote import open_remote
+from tests.service.cluster.serving import SECRET
+from tests.service.store.conftest import s3_place, s3_server
+
+__all__ = ["s3_place", "s3_server"]
 
 Capture = pytest.CaptureFixture[str]
 
@@ -69,3 +74,18 @@ def test_all_checks_run_on_this_machine(capsys: Capture, monkeypatch: pytest.Mon
     status, text = run_doctor(capsys, monkeypatch, dict(CHECKS), "--port", "0", "--device", "cpu")
     assert status == 0, text
     assert [line.split()[1] for line in text.splitlines()] == list(CHECKS)
+
+
+@pytest.mark.slow
+def test_all_checks_run_for_a_server_of_a_cluster(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, s3_place: str
+) -> None:
+    monkeypatch.setenv("GRADSERVE_CLUSTER_SECRET", SECRET)
+    monkeypatch.setenv("GRADSERVE_STATE", s3_place)
+    flags = ["--cluster", "on", "--cluster-address", "http://127.0.0.1:8000", "--port", "0", "--device", "cpu"]
+    status, text = run_doctor(capsys, monkeypatch, dict(CHECKS), *flags)
+    assert status == 0, text
+    lines = {line.split()[1]: line.split(maxsplit=2) for line in text.splitlines()}
+    assert lines["state"] == ["ok", "state", f"tensors and graphs are stored at {s3_place}"]
+    assert lines["server"][0] == "ok"
+    assert list(open_remote(s3_place).list("")) == [], "it leaves nothing behind, and owns no shard"

@@ -181,7 +181,7 @@ def test_missing_extra_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPat
     monkeypatch.delitem(sys.modules, "service.observe.tracing")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(RuntimeError, match=r"--trace-endpoint needs OpenTelemetry: pip install 'gradserve\[otel\]'"):
-        app.open_tracing("http://127.0.0.1:1/v1/traces")
+        app.load_tracing()
 
 
 @pytest.mark.parametrize(

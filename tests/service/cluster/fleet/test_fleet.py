@@ -62,6 +62,10 @@ def test_deployed_server_answers_and_hides_its_metrics(outcomes: dict[str, Any])
     assert outcomes["served"] == {"/v1/ops": 200, "/metrics": 404}
 
 
+def test_head_exports_the_metrics_of_the_alerts(outcomes: dict[str, Any]) -> None:
+    assert outcomes["missing metrics"] == []
+
+
 @pytest.mark.parametrize("what", ["server", "raylet"])
 def test_callers_lose_only_requests_in_flight(losses: dict[str, Any], what: str) -> None:
     """Requests without an Idempotency-Key are not repeated. Each of four callers may lose one request, and one more

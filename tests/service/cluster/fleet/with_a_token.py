@@ -18,10 +18,13 @@ from typing import Any, Final
 import httpx
 import yaml
 
+from tests.deploy.monitoring import names_of, queried
+
 ROOT: Final = Path(__file__).parents[4]
 SCRIPTS: Final = Path(sys.executable).parent
 DASHBOARD: Final = "http://127.0.0.1:8265"
 INGRESS: Final = "http://127.0.0.1:8000"
+METRICS: Final = "http://127.0.0.1:8080/metrics"
 #: seconds, long enough for a busy machine
 PATIENCE: Final = 300.0
 DRIVER: Final = (
@@ -87,6 +90,14 @@ def status_at(path: str) -> int:
         return 0
 
 
+def exported() -> set[str]:
+    """The names of the metrics of Ray's head, which needs no token for them."""
+    try:
+        return names_of(httpx.get(METRICS, timeout=10, trust_env=False).text)
+    except httpx.HTTPError:
+        return set()
+
+
 def main() -> None:
     """Try every command with no token, with another and with the right one."""
     with TemporaryDirectory() as name:
@@ -95,6 +106,7 @@ def main() -> None:
         secret.write_text(token_hex(32), encoding="ascii")
         right = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(secret)}
         start = [str(SCRIPTS / "ray"), "start", "--head", "--num-cpus", "2", "--object-store-memory", str(100 << 20)]
+        start += ["--metrics-export-port", "8080"]
         assert outcome_of(start, folder, {**right, "PYTHONPATH": str(ROOT)}) == "ran"
         another = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32)}
         outcomes: dict[str, Any] = {}
@@ -109,6 +121,10 @@ def main() -> None:
         while status_at("/v1/ops") != 200 and time.monotonic() < end:
             time.sleep(0.5)
         outcomes["served"] = {path: status_at(path) for path in ("/v1/ops", "/metrics")}
+        # Ray exports them some seconds later.
+        while (missing := queried("ray_") - exported()) and time.monotonic() < end:
+            time.sleep(0.5)
+        outcomes["missing metrics"] = sorted(missing)
         print(json.dumps(outcomes), flush=True)
     os._exit(0)  # Ray's processes end with the namespace
 
