@@ -28,11 +28,11 @@ ONE: dict[str, Any] = {"dtype": "float64", "shape": [], "data": [1.0]}
 class Node:
     """Server of the cluster at a place, which a test must end."""
 
-    def __init__(self, place: str, port: int, *options: str) -> None:
+    def __init__(self, place: str, port: int, *options: str, **variables: str) -> None:
         self.url = f"http://127.0.0.1:{port}"
         stated = ["--state", place, "--port", str(port), "--cluster", "on", "--cluster-address", self.url]
         command = [sys.executable, "-m", "service", "serve", *stated, "--workers", "1", "--compile", "off", *options]
-        environment = {**os.environ, "GRADSERVE_CLUSTER_SECRET": SECRET, "GRADSERVE_LOG_LEVEL": "warning"}
+        environment = {**os.environ, "GRADSERVE_CLUSTER_SECRET": SECRET, "GRADSERVE_LOG_LEVEL": "warning", **variables}
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
         self.client = httpx.Client(base_url=self.url, timeout=30)
 
