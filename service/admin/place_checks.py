@@ -20,7 +20,7 @@ from service.core.keys.key_file import read_keys
 from service.core.machine import WRITABLE_BY_OTHERS
 from service.core.settings import NO_STATE, Settings, flag
 from service.store.objects import Exists, Objects
-from service.store.places import open_objects, place_format, place_name
+from service.store.places import open_objects, place_format, place_name, require_shards
 from service.web.listening import bind_socket, require_keys_for_remote, tls_context
 from service.workers.incidents import incidents_in
 
@@ -115,6 +115,8 @@ def state(settings: Settings) -> Diagnosis:
         if remote or Path(place).is_dir():
             with closing(open_objects(place)) as objects:
                 place_format(objects, place_name(place))  # raises for anything but state of a known format
+                if settings.cluster == "on":
+                    require_shards(objects, place_name(place), settings.shards)
         if remote:
             with closing(open_objects(place)) as objects, ThreadPoolExecutor(_RACERS) as threads:
                 winners = max(_count_winners(objects, threads) for _ in range(_RACES))

@@ -21,7 +21,7 @@ from service.facades.protocols import facades_of
 from service.observe.store import StoreService
 from service.store.commits import CommitCallback
 from service.store.object_journal import ObjectJournal, Tidiness
-from service.store.objects import SHARDS, ShardObjects, folder_of
+from service.store.objects import ShardObjects, folder_of
 from service.store.places import open_shared, place_name
 from service.store.tables import KeyLimit
 from service.web.graph_routes import GRAPHS
@@ -45,18 +45,19 @@ class Cluster:
         self._reader_counts = ReaderCounts()
         self.pool = ClusterPool(settings, self._reader_counts)
         self._peers = HttpPeers(self._secret)
-        self._objects = open_shared(settings.state)
+        self._objects = open_shared(settings.state, settings.shards)
         self._address = address
 
     def open_store(self, on_commit: CommitCallback, key_limits: KeyLimit | None) -> SharedStore:
         """Open the store; `on_commit` is called after commits, and `key_limits` are the limits of keys."""
         # Two for each shard: an opening may block for long, and reads of last commits must not wait for it.
-        threads = ThreadPoolExecutor(2 * SHARDS, "gradserve-shards")
+        threads = ThreadPoolExecutor(2 * self._settings.shards, "gradserve-shards")
 
         def make(shard: int) -> StoreService:
             return StoreService(self._settings, self.pool, self._journal(shard), on_commit, key_limits)
 
-        self._owners = Owners(self._address, OwnedShards(make, threads), OwnerDirectory(self._objects), threads)
+        owned_shards, directory = OwnedShards(make, threads), OwnerDirectory(self._objects)
+        self._owners = Owners(self._address, owned_shards, directory, threads, shards=self._settings.shards)
         self.store = SharedStore(self._settings, self.pool, self._owners, self._peers, self._reader_counts)
         self.pool.find, self.pool.recall = self.store.versions, self.store.recall
         return self.store

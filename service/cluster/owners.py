@@ -44,6 +44,7 @@ from service.store.commits import unconfirmed
 from service.store.fence import consume_exception
 from service.store.objects import Missing, Objects, ShardObjects, shard_of
 from service.store.ownership import OPENING_INTERVAL, Taken
+from service.store.places import UNRECORDED_SHARDS
 from service.store.tables import Quota, Table
 
 #: attempts to read the last commit, which may be deleted between listing and reading
@@ -56,7 +57,6 @@ _RETRY_DELAY: Final = 0.25
 
 _logger = logging.getLogger("gradserve.cluster")
 _T = TypeVar("_T")
-_shard: Final = lru_cache(4096)(shard_of)
 
 
 class Owner(NamedTuple):
@@ -104,7 +104,7 @@ class OwnedShards:
     """
 
     def __init__(self, make: Callable[[int], StoreService], executor: Executor) -> None:
-        """`make` makes the empty store of a shard; `executor` needs a thread for each shard that is being opened."""
+        """`make` makes the empty store of a shard; `executor` opens as many shards at a time as it has threads."""
         self._make, self._executor = make, executor
         self._owned: dict[int, StoreService] = {}
         #: shards that are being opened
@@ -216,8 +216,10 @@ class Owners:
         executor: Executor,
         clock: Callable[[], float] = time.monotonic,
         today: Callable[[], float] = time.time,
+        shards: int = UNRECORDED_SHARDS,
     ) -> None:
         self.address, self.owned_shards = address, owned_shards
+        self._shard = lru_cache(4096)(partial(shard_of, shards=shards))
         self._directory, self._executor = directory, executor
         self.clock, self._today = clock, today
         #: cache of owners by shard, never this server; it may be out of date
@@ -231,17 +233,17 @@ class Owners:
 
     def local_store(self, namespace: str) -> StoreService | None:
         """Return the store of a namespace if this server owns its shard."""
-        shard = _shard(namespace)
+        shard = self._shard(namespace)
         self.served[shard] += 1
         return self.owned_shards.get(shard)
 
     def owns(self, namespace: str) -> bool:
         """Return whether this server owns the shard of a namespace, as far as it knows."""
-        return self.owned_shards.get(_shard(namespace)) is not None
+        return self.owned_shards.get(self._shard(namespace)) is not None
 
     async def locate(self, namespace: str, expires: float) -> StoreService | Owner:
         """Return the store of a namespace, or the server that owns it. Raises Refusal: not_ready, deadline_exceeded."""
-        shard = _shard(namespace)
+        shard = self._shard(namespace)
         location = (
             await self._local_store(shard, expires)
             or self.known_owners.get(shard)
@@ -255,7 +257,7 @@ class Owners:
 
     async def owned_store(self, namespace: str, expires: float) -> StoreService:
         """Return the store of a namespace for a server that takes this one for the owner. Raises Moved, Refusal."""
-        shard = _shard(namespace)
+        shard = self._shard(namespace)
         location = await self._local_store(shard, expires)
         if location is None or (not isinstance(location, Owner) and not await self.still_owns(location, expires)):
             location = await self._look_up(shard, expires)
@@ -316,7 +318,7 @@ class Owners:
         # Ownership is repaired first in any case: the client's next request needs it.
         doubtful = isinstance(error, Silent | Slow) and not repeats
         try:
-            await self._replace(_shard(namespace), owner, error, expires)
+            await self._replace(self._shard(namespace), owner, error, expires)
         except Refusal:
             if not doubtful:
                 raise

@@ -9,7 +9,7 @@ import pytest
 
 from service.cluster.composition import Cluster
 from service.core.settings import Settings
-from service.store.places import open_state
+from service.store.places import open_shared, open_state
 from service.store.remote import open_remote
 from service.store.writes import Commit, TensorWrite
 from tests.service.cluster.serving import SECRET
@@ -37,6 +37,10 @@ ADDRESS = {"GRADSERVE_CLUSTER_ADDRESS": "http://10.0.0.7:8000"}
         ({"GRADSERVE_CLUSTER_ADDRESS": "http://a"}, "expected the address of this server"),
         ({"GRADSERVE_CLUSTER_SECRET": SECRET[:31]}, "a cluster secret has 32 to 512 visible ASCII characters"),
         ({"GRADSERVE_CLUSTER": "of"}, "--cluster (GRADSERVE_CLUSTER) must be on or off, but is “of”"),
+        (
+            {"GRADSERVE_SHARDS": "4097"},
+            "--shards (GRADSERVE_SHARDS) must be a whole number of at least 1 and at most 4096, as in --shards 16",
+        ),
     ],
 )
 def test_invalid_settings_are_refused(stated: dict[str, str], said: str) -> None:
@@ -68,6 +72,13 @@ def test_place_of_a_single_server_is_refused(s3_place: str) -> None:
     ended = called("serve", "--port", "0", **(SETTINGS | ADDRESS | {"GRADSERVE_STATE": s3_place}))
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
     assert "has the format 'gradserve state 1', which is for a single server, without --cluster on" in ended.stderr
+
+
+def test_state_with_another_number_of_shards_is_refused(s3_place: str) -> None:
+    open_shared(s3_place, 64).close()
+    ended = called("serve", "--port", "0", **(SETTINGS | ADDRESS | {"GRADSERVE_STATE": s3_place}))
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert f"the state at {s3_place} has 64 shards, but --shards is 16; set --shards 64, or convert" in ended.stderr
 
 
 @pytest.mark.slow
