@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import threading
+from threading import Event
 
 import pytest
 
+from service.cluster import composition
 from service.cluster.composition import Cluster
 from service.core.settings import Settings
+from service.observe.store import StoreService
+from service.store.changes import new_graph
+from service.store.journal import Loaded
 from service.store.places import open_shared, open_state
 from service.store.remote import open_remote
+from service.store.tables import Registered
 from service.store.writes import Commit, TensorWrite
 from tests.service.cluster.serving import SECRET
 from tests.service.command_support import called
+from tests.service.store.memory_objects import MemoryObjects
 
 SETTINGS = {"GRADSERVE_CLUSTER": "on", "GRADSERVE_CLUSTER_SECRET": SECRET, "GRADSERVE_STATE": "s3://bucket/folder"}
 ADDRESS = {"GRADSERVE_CLUSTER_ADDRESS": "http://10.0.0.7:8000"}
@@ -105,3 +114,59 @@ def test_new_owner_of_a_shard_reads_few_objects(s3_place: str) -> None:
     journal.close()
     keys = [key for key in open_remote(s3_place).list("") if "shards/03/commits/" in key]
     assert len(keys) < 200
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """The parts of a server whose state is in memory, in 200 shards."""
+    monkeypatch.setattr(composition, "open_shared", lambda place, shards: MemoryObjects())
+    stated = {"state": "s3://b/f", "cluster": "on", "cluster_secret": SECRET, "cluster_address": "http://10.0.0.7:8000"}
+    return Cluster(Settings(**stated, shards=200, lease_ms=0))
+
+
+def test_threads_do_not_grow_with_shards(cluster: Cluster) -> None:
+    """Each shard has been committed to, looked at and tidied."""
+    before = {*threading.enumerate()}
+
+    async def use_all() -> bool:
+        store = cluster.open_store(lambda *_: None, None)
+        owned = cluster._owners.owned_shards
+        for shard in range(200):
+            service = await owned.open(shard)
+            graph = Registered.parse(b'{"graph_id":"g","graph":{}}')
+            await service.commit([new_graph(service.graphs, ("", "g"), graph)], float("inf"), 60.0)
+            await service.current(float("inf"))
+        assert len({*owned}) == 200
+        assert {thread.name.rpartition("_")[0] for thread in {*threading.enumerate()} - before} >= {
+            "gradserve-opening", "gradserve-commit", "gradserve-look"
+        }  # fmt: skip
+        assert len({*threading.enumerate()} - before) <= 4 * 32
+        return await store.close(60.0)
+
+    assert asyncio.run(use_all())
+
+
+def test_look_ups_of_owners_do_not_wait_for_openings(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Openings may block for as long as the store does, more of them than there are threads."""
+    begun, resume = Event(), Event()
+
+    def load(_: StoreService) -> Loaded:
+        begun.set()
+        assert resume.wait(60)
+        return Loaded()
+
+    monkeypatch.setattr(StoreService, "load", load)
+
+    async def look_up() -> None:
+        cluster.open_store(lambda *_: None, None)
+        owners = cluster._owners
+        openings = [asyncio.create_task(owners.owned_shards.open(shard)) for shard in range(100)]
+        await asyncio.get_running_loop().run_in_executor(None, begun.wait, 60)
+        try:
+            async with asyncio.timeout(60):
+                assert await owners._look_up(150, float("inf")) is None
+        finally:
+            resume.set()
+        await asyncio.gather(*openings)
+
+    asyncio.run(look_up())
