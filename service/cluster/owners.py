@@ -34,7 +34,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor
 from functools import lru_cache, partial
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from service.cluster.protocol import Moved, Silent, Slow, Unreachable
 from service.core.errors import Refusal, stopping
@@ -45,7 +45,7 @@ from service.store.fence import consume_exception
 from service.store.objects import Missing, Objects, ShardObjects, shard_of
 from service.store.ownership import OPENING_INTERVAL, Taken
 from service.store.places import UNRECORDED_SHARDS
-from service.store.tables import Quota, Table
+from service.store.tables import Table, Usage
 
 #: attempts to read the last commit, which may be deleted between listing and reading
 _READ_ATTEMPTS: Final = 10
@@ -107,6 +107,8 @@ class OwnedShards:
         """`make` makes the empty store of a shard; `executor` opens as many shards at a time as it has threads."""
         self._make, self._executor = make, executor
         self._owned: dict[int, StoreService] = {}
+        #: usage by all shards, also those that are being released: of tensors, graphs, models and answers
+        self._totals = tuple(Usage() for _ in range(4))
         #: shards that are being opened
         self.opening: dict[int, asyncio.Task[StoreService]] = {}
         self._leaving: dict[int, asyncio.Task[bool]] = {}
@@ -171,11 +173,10 @@ class OwnedShards:
             _logger.warning("cannot load shard %d: %s", shard, error)
             detail = "the server cannot read this part of the state now; the log has the reason"
             raise Refusal("not_ready", detail, retry_after=1) from None
-        # Limits are for the server as a whole, so each table counts the usage of the other shards beside its own.
-        for name in ("tensors", "graphs", "models", "answers"):
-            table: Table[object] = getattr(store, name)
-            table.other_usage = partial(self._usage_of_others, store, name)
         store.restore(loaded)
+        # Limits are for the server as a whole, so the tables of all shards count together.
+        for table, total in zip(_tables(store), self._totals, strict=True):
+            table.share_quota(total)
         self._owned[shard] = store
         _logger.info("this server now owns shard %d", shard)
         return store
@@ -189,14 +190,16 @@ class OwnedShards:
             store.commits.fence.leave()
             for key, _ in [*store.tensors]:  # give back their memory
                 store.tensors.load(key, None)
+            for table in _tables(store):
+                table.share_quota(Usage())
 
     def _begin_leaving(self, shard: int, seconds: float) -> None:
         closing = self._close_shard(shard, self._owned.pop(shard), seconds)
         self._leaving[shard] = asyncio.get_running_loop().create_task(closing)
 
-    def _usage_of_others(self, store: StoreService, name: str) -> Quota:
-        tables = [getattr(other, name) for other in self if other is not store]
-        return Quota(sum(table.count for table in tables), sum(table.nbytes for table in tables))
+
+def _tables(store: StoreService) -> tuple[Table[Any], ...]:
+    return store.tensors, store.graphs, store.models, store.answers
 
 
 def task_over(tasks: dict[int, asyncio.Task[_T]], shard: int, task: asyncio.Task[_T]) -> None:

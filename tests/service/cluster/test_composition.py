@@ -12,13 +12,14 @@ import pytest
 
 from service.cluster import composition
 from service.cluster.composition import Cluster
+from service.core.errors import Refusal
 from service.core.settings import Settings
 from service.observe.store import StoreService
 from service.store.changes import new_graph
 from service.store.journal import Loaded
 from service.store.places import open_shared, open_state
 from service.store.remote import open_remote
-from service.store.tables import Registered
+from service.store.tables import Registered, Usage
 from service.store.writes import Commit, TensorWrite
 from tests.service.cluster.serving import SECRET
 from tests.service.command_support import called
@@ -26,6 +27,9 @@ from tests.service.store.memory_objects import MemoryObjects
 
 SETTINGS = {"GRADSERVE_CLUSTER": "on", "GRADSERVE_CLUSTER_SECRET": SECRET, "GRADSERVE_STATE": "s3://bucket/folder"}
 ADDRESS = {"GRADSERVE_CLUSTER_ADDRESS": "http://10.0.0.7:8000"}
+STATED = {
+    "state": "s3://b/f", "cluster": "on", "cluster_secret": SECRET, "cluster_address": "http://10.0.0.7:8000"
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -120,8 +124,7 @@ def test_new_owner_of_a_shard_reads_few_objects(s3_place: str) -> None:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """The parts of a server whose state is in memory, in 200 shards."""
     monkeypatch.setattr(composition, "open_shared", lambda place, shards: MemoryObjects())
-    stated = {"state": "s3://b/f", "cluster": "on", "cluster_secret": SECRET, "cluster_address": "http://10.0.0.7:8000"}
-    return Cluster(Settings(**stated, shards=200, lease_ms=0))
+    return Cluster(Settings(**STATED, shards=200, lease_ms=0))
 
 
 def test_threads_do_not_grow_with_shards(cluster: Cluster) -> None:
@@ -144,6 +147,37 @@ def test_threads_do_not_grow_with_shards(cluster: Cluster) -> None:
         return await store.close(60.0)
 
     assert asyncio.run(use_all())
+
+
+def test_limits_are_for_all_shards_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(composition, "open_shared", lambda place, shards: MemoryObjects())
+    cluster = Cluster(Settings(**STATED, lease_ms=0, max_graphs=3))
+
+    async def fill() -> None:
+        store = cluster.open_store(lambda *_: None, None)
+        owned = cluster._owners.owned_shards
+
+        async def put(shard: int, name: str) -> None:
+            service = await owned.open(shard)
+            graph = Registered.parse(b'{"graph_id":"%s","graph":{}}' % name.encode())
+            await service.commit([new_graph(service.graphs, ("", name), graph)], float("inf"), 60.0)
+
+        for shard, name in ((1, "a"), (1, "b"), (2, "c")):
+            await put(shard, name)
+        for shard in (1, 2, 3):
+            with pytest.raises(Refusal, match="at most"):
+                await put(shard, "d")
+        assert [table.count for table in (service.graphs for service in owned)] == [2, 1, 0]
+        owned.release(1, 60.0)
+        await asyncio.gather(*owned._leaving.values())
+        await put(2, "d")
+        await owned.open(1)
+        with pytest.raises(Refusal, match="at most"):
+            await put(3, "e")
+        assert await store.close(60.0)
+        assert owned._totals == (Usage(), Usage(), Usage(), Usage())
+
+    asyncio.run(fill())
 
 
 def test_look_ups_of_owners_do_not_wait_for_openings(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
