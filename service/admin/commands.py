@@ -244,7 +244,7 @@ def _restore(options: Options) -> None:
     settings = _settings_of(options)
     state, form = settings.state, SHARED_FORMAT if settings.cluster == "on" else WHOLE_FORMAT
     with _failing_with(f"cannot restore {file} to {state}"):
-        print(f"restored {restore(file, state, form)} commits from {file} to {state}")
+        print(f"restored {restore(file, state, form, settings.shards)} commits from {file} to {state}")
 
 
 def _file(options: Options) -> Path:

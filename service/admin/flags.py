@@ -58,7 +58,7 @@ def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", nargs="?", help="name or alias of an op")
     elif command in ("backup", "restore"):
         parser.add_argument("file", help="backup file, a tar archive")
-        _add_settings(parser, ("state",) if command == "backup" else ("state", "cluster"))
+        _add_settings(parser, ("state",) if command == "backup" else ("state", "cluster", "shards"))
     elif command == "doctor":
         parser.add_argument("--json", action="store_true", help="print the results as JSON")
     elif command == "keys":

@@ -21,7 +21,7 @@ from service.core.keys.key_file import read_keys
 from service.core.machine import WRITABLE_BY_OTHERS
 from service.core.settings import NO_STATE, Settings, flag
 from service.store.objects import Exists, Objects
-from service.store.places import SHARED_FORMAT, WHOLE_FORMAT, inspect_place, open_objects, place_name
+from service.store.places import SHARED_FORMAT, WHOLE_FORMAT, inspect_place, open_objects, place_name, require_shards
 from service.web.head import is_of_this_machine
 from service.web.listening import bind_socket, host_and_port, require_keys_for_remote, tls_context
 from service.workers.incidents import incidents_in
@@ -158,6 +158,9 @@ def state(settings: Settings) -> Diagnosis:
     try:
         if remote or Path(place).is_dir():
             inspect_place(place, SHARED_FORMAT if settings.cluster == "on" else WHOLE_FORMAT)
+            if settings.cluster == "on":
+                with closing(open_objects(place)) as objects:
+                    require_shards(objects, place_name(place), settings.shards)
         winners = _most_winners(place) if remote else 1
     except OSError as error:
         says = f"cannot use {place_name(place)}: {error.strerror or error}"

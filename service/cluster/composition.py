@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 from fastapi import FastAPI
@@ -23,9 +24,10 @@ from service.facades.protocols import facades_of
 from service.observe.store import StoreService
 from service.store.commits import CommitCallback
 from service.store.object_journal import ObjectJournal, Tidiness
-from service.store.objects import SHARDS, ShardObjects, folder_of
+from service.store.objects import ShardObjects, folder_of
 from service.store.ownership import patience_of
-from service.store.places import open_shared, place_name
+from service.store.places import open_objects, place_name, prepare_shared
+from service.store.shared_threads import SharedThreads
 from service.store.tables import KeyLimit
 from service.web.graph_routes import GRAPHS
 from service.web.model_routes import MODELS
@@ -34,6 +36,12 @@ from service.workers.residents import ReaderCounts
 
 #: bytes of a question beside its tensors
 _QUESTION_OVERHEAD: Final = 4 << 20
+#: threads for openings, which block while they read a shard and wait for a lease, and for reads of last commits; each
+#: reads so many shards at a time
+_OPENINGS: Final = 32
+_LOOK_UPS: Final = 16
+#: threads of all shards together for each of commits, looks and tidying; each blocks while the store answers
+_SHARD_THREADS: Final = 32
 #: compaction of a shard: a new owner reads all of its objects first, while callers wait
 _TIDINESS: Final = Tidiness(small_objects=128)
 
@@ -48,28 +56,30 @@ class Cluster:
         self._reader_counts = ReaderCounts()
         self.pool = ClusterPool(settings, self._reader_counts)
         self._peers = HttpPeers(self._secret)
-        self._objects = open_shared(settings.state)
+        self._objects = open_objects(settings.state)
         self._address, self._process = address, secrets.token_hex(8)
+        self._shard_threads = SharedThreads(_SHARD_THREADS)
 
     def open_store(self, on_commit: CommitCallback, key_limits: KeyLimit | None) -> SharedStore:
         """Open the store; `on_commit` is called after commits, and `key_limits` are the limits of keys."""
-        # Two for each shard: an opening may block for long, and reads of last commits must not wait for it.
-        threads = ThreadPoolExecutor(2 * SHARDS, "gradserve-shards")
+        settings, threads = self._settings, self._shard_threads
+        # Pools of their own: an opening may block for long, and reads of last commits must not wait for it.
+        openings = ThreadPoolExecutor(_OPENINGS, "gradserve-opening")
+        look_ups = ThreadPoolExecutor(_LOOK_UPS, "gradserve-owner")
 
         def make(shard: int) -> StoreService:
-            return StoreService(self._settings, self.pool, self._journal(shard), on_commit, key_limits)
+            return StoreService(settings, self.pool, self._journal(shard), on_commit, key_limits, threads)
 
-        self._owners = Owners(self._address, OwnedShards(make, threads), OwnerDirectory(self._objects), threads)
-        watch = Watch(
-            self._owners,
-            self._peers,
-            self._objects,
-            ThreadPoolExecutor(1, "gradserve-watch"),
-            self._process,
-            patience_of(self._settings.lease_ms / 1000),
-        )
-        self.store = SharedStore(self._settings, self.pool, self._owners, self._peers, self._reader_counts, watch)
-        self.pool.find, self.pool.recall = self.store.versions, self.store.recall
+        owned_shards, directory = OwnedShards(make, openings), OwnerDirectory(self._objects)
+        self._owners = Owners(self._address, owned_shards, directory, look_ups, shards=settings.shards)
+        place = place_name(settings.state)
+        prepare = partial(prepare_shared, self._objects, place, settings.shards)
+        patience = patience_of(settings.lease_ms / 1000)
+        watch = Watch(self._owners, self._peers, self._objects, prepare, place, self._process, patience)
+        self.store = SharedStore(settings, self.pool, self._owners, self._peers, self._reader_counts, watch)
+        self.pool.find, self.pool.recall, self.pool.find_graph = (
+            self.store.versions, self.store.recall, self.store.graph
+        )  # fmt: skip
         return self.store
 
     def in_front_of(self, routes: FastAPI) -> ASGIApp:
@@ -88,7 +98,9 @@ class Cluster:
         place = f"{place_name(self._settings.state)} ({folder_of(shard)})"
         lease = self._settings.lease_ms / 1000
         objects = ShardObjects(self._objects, shard)
-        return ObjectJournal(objects, place, _TIDINESS, lease=lease, owner=self._address)
+        return ObjectJournal(
+            objects, place, _TIDINESS, lease=lease, environment=self._shard_threads, owner=self._address
+        )
 
 
 def paths_of_state(settings: Settings) -> frozenset[str]:

@@ -38,7 +38,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor
 from functools import lru_cache, partial
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from service.cluster.protocol import Moved, Silent, Slow, Unreachable
 from service.core.errors import Refusal, stopping
@@ -49,7 +49,8 @@ from service.store.contact import Retries
 from service.store.fence import consume_exception
 from service.store.objects import Missing, Objects, ShardObjects, shard_of
 from service.store.ownership import OPENING_INTERVAL, Taken
-from service.store.tables import Quota, Table
+from service.store.places import UNRECORDED_SHARDS
+from service.store.tables import Table, Usage
 
 #: attempts to read the last commit, which may be deleted between listing and reading
 _READ_ATTEMPTS: Final = 10
@@ -70,7 +71,6 @@ _CLAIM_SECONDS: Final = 30.0
 
 _logger = logging.getLogger("gradserve.cluster")
 _T = TypeVar("_T")
-_shard: Final = lru_cache(4096)(shard_of)
 
 
 class Owner(NamedTuple):
@@ -131,9 +131,11 @@ class OwnedShards:
     """
 
     def __init__(self, make: Callable[[int], StoreService], executor: Executor) -> None:
-        """`make` makes the empty store of a shard; `executor` needs a thread for each shard that is being opened."""
+        """`make` makes the empty store of a shard; `executor` opens as many shards at a time as it has threads."""
         self._make, self._executor = make, executor
         self._owned: dict[int, StoreService] = {}
+        #: usage by all shards, also those that are being released: of tensors, graphs, models and answers
+        self._totals = tuple(Usage() for _ in range(4))
         #: shards that are being opened
         self.opening: dict[int, asyncio.Task[StoreService]] = {}
         self._leaving: dict[int, asyncio.Task[bool]] = {}
@@ -205,11 +207,10 @@ class OwnedShards:
             _logger.warning("cannot load shard %d: %s", shard, error)
             detail = "the server cannot read this part of the state now; the log has the reason"
             raise Refusal("not_ready", detail, retry_after=1) from None
-        # Limits are for the server as a whole, so each table counts the usage of the other shards beside its own.
-        for name in ("tensors", "graphs", "models", "answers"):
-            table: Table[object] = getattr(store, name)
-            table.other_usage = partial(self._usage_of_others, store, name)
         store.restore(loaded)
+        # Limits are for the server as a whole, so the tables of all shards count together.
+        for table, total in zip(_tables(store), self._totals, strict=True):
+            table.share_quota(total)
         self._owned[shard] = store
         self.moves[reason] += 1
         _logger.info("this server now owns shard %d", shard)
@@ -224,14 +225,16 @@ class OwnedShards:
             store.commits.fence.leave()
             for key, _ in [*store.tensors]:  # give back their memory
                 store.tensors.load(key, None)
+            for table in _tables(store):
+                table.share_quota(Usage())
 
     def _begin_leaving(self, shard: int, seconds: float, successor: str | None = None) -> None:
         closing = self._close_shard(shard, self._owned.pop(shard), seconds, successor)
         self._leaving[shard] = asyncio.get_running_loop().create_task(closing)
 
-    def _usage_of_others(self, store: StoreService, name: str) -> Quota:
-        tables = [getattr(other, name) for other in self if other is not store]
-        return Quota(sum(table.count for table in tables), sum(table.nbytes for table in tables))
+
+def _tables(store: StoreService) -> tuple[Table[Any], ...]:
+    return store.tensors, store.graphs, store.models, store.answers
 
 
 def task_over(tasks: dict[int, asyncio.Task[_T]], shard: int, task: asyncio.Task[_T]) -> None:
@@ -251,16 +254,18 @@ class Owners:
         executor: Executor,
         clock: Callable[[], float] = time.monotonic,
         today: Callable[[], float] = time.time,
+        shards: int = UNRECORDED_SHARDS,
     ) -> None:
         self.address, self.owned_shards = address, owned_shards
+        self._shard = lru_cache(4096)(partial(shard_of, shards=shards))
         self._directory, self._executor = directory, executor
         self.clock, self._today = clock, today
         #: cache of owners by shard, never this server; it may be out of date
         self.known_owners: dict[int, Owner] = {}
         self._lookups: dict[int, asyncio.Task[Owner | None]] = {}
         self._retries = Retries(_logger, clock)
-        #: reason why this server takes no part in the cluster, if there is one
-        self.refusal: Refusal | None = None
+        #: raises Refusal while this server takes no part in the cluster
+        self.require_part: Callable[[], None] = lambda: None
         #: questions per shard in this window: sent to its owner, and answered as its owner
         self.forwarded: Counter[int] = Counter()
         self.served: Counter[int] = Counter()
@@ -276,18 +281,18 @@ class Owners:
 
     def local_store(self, namespace: str) -> StoreService | None:
         """Return the store of a namespace if this server owns its shard."""
-        shard = _shard(namespace)
+        shard = self._shard(namespace)
         self.served[shard] += 1
         return self.owned_shards.get(shard)
 
     def owns(self, namespace: str) -> bool:
         """Return whether this server owns the shard of a namespace, as far as it knows."""
-        return self.owned_shards.get(_shard(namespace)) is not None
+        return self.owned_shards.get(self._shard(namespace)) is not None
 
     async def locate(self, namespace: str, expires: float) -> StoreService | Owner:
         """Return the store of a namespace, or the server that owns it. Raises Refusal: not_ready, deadline_exceeded."""
-        self._require_part()
-        shard = _shard(namespace)
+        self.require_part()
+        shard = self._shard(namespace)
         location = (
             await self._local_store(shard, expires)
             or self.known_owners.get(shard)
@@ -301,8 +306,8 @@ class Owners:
 
     async def owned_store(self, namespace: str, expires: float) -> StoreService:
         """Return the store of a namespace for a server that takes this one for the owner. Raises Moved, Refusal."""
-        self._require_part()
-        shard = _shard(namespace)
+        self.require_part()
+        shard = self._shard(namespace)
         location = await self._local_store(shard, expires)
         if not isinstance(location, Owner) and location is not None and not await self._answers(location, expires):
             location = None
@@ -376,7 +381,7 @@ class Owners:
         # Ownership is repaired first in any case: the client's next request needs it.
         doubtful = isinstance(error, Silent | Slow) and not repeats
         try:
-            await self._replace(_shard(namespace), owner, error, expires)
+            await self._replace(self._shard(namespace), owner, error, expires)
         except Refusal:
             if not doubtful:
                 raise
@@ -435,10 +440,6 @@ class Owners:
         self._claims.pop(shard, None)
         self._successors[shard] = Owner(address, self._today(), is_successor=True), self.clock()
         self.owned_shards.release(shard, seconds, address)
-
-    def _require_part(self) -> None:
-        if self.refusal is not None:
-            raise self.refusal
 
     def _successor(self, shard: int) -> Owner | None:
         """Return the server that this one has just handed a shard to, which may not have opened it yet."""

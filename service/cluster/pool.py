@@ -18,7 +18,7 @@ from typing import Final
 from engine.ir.lru import LRU
 from service.core.errors import Refusal, internal_error
 from service.core.settings import Settings
-from service.store.tables import TensorVersion
+from service.store.tables import Registered, TensorVersion, no_graph
 from service.workers.frames import INLINE
 from service.workers.pool import Done
 from service.workers.process_pool import ProcessPool
@@ -44,6 +44,8 @@ _LOOK_AHEAD_SECONDS: Final = 0.05
 Versions = Mapping[str, TensorVersion]
 #: finds the versions of names in a namespace until a deadline. Raises Refusal
 FindVersions = Callable[[str, Sequence[str], float], Awaitable[Versions]]
+#: finds a registered graph in a namespace until a deadline. Raises Refusal
+FindGraph = Callable[[str, str, float], Awaitable[Registered | None]]
 #: returns the last known versions, if another server owns them and all are in memory here
 RecallVersions = Callable[[str, Sequence[str]], Versions]
 
@@ -174,11 +176,77 @@ class SpeculativeTask:
         self._submit(self._task, self._answer, versions)
 
 
+class RecalledTask:
+    """Task that runs on a registered graph of another server, while that one is asked whether the graph still exists.
+
+    The reply is held until the owner has answered, as for tensors. If the graph was registered again with other names
+    of nodes, the task runs again.
+    """
+
+    def __init__(self, task: Task, done: Done, find: FindGraph, submit: Callable[[Task, Done], None]) -> None:
+        self._task, self._done, self._find, self._submit = task, done, find, submit
+        self._lookup: asyncio.Task[None] | None = None
+        self._reply: Reply | None = None
+        #: handler of the reply, once the owner has answered
+        self._on_reply: Callable[[Reply], None] | None = None
+
+    def begin(self, over: Callable[[], object]) -> None:
+        """Run the task; call `over` before its reply is passed on."""
+        graph_id, self._task.recalled, self._over = str(self._task.recalled), None, over
+        self._lookup = asyncio.get_running_loop().create_task(self._look_up(graph_id))
+        self._submit(self._task, self._handle_reply)
+
+    def end(self) -> None:
+        """End the lookup: nobody waits for the reply."""
+        if self._lookup is not None:
+            self._lookup.cancel()
+        if self._reply is not None:
+            self._reply.release()
+
+    async def _look_up(self, graph_id: str) -> None:
+        task = self._task
+        try:
+            graph = await self._find(task.namespace, graph_id, task.expires)
+            if graph is None:
+                raise no_graph(graph_id)
+        except Refusal as refusal:
+            self._on_reply = partial(self._refuse, refusal)
+        except Exception:
+            _logger.exception("request %s: the lookup of its graph failed", task.request_id)
+            self._on_reply = partial(self._refuse, internal_error())
+        else:
+            self._on_reply = self._answer if graph.key == task.graph else partial(self._repeat, graph)
+        if self._reply is not None:
+            reply, self._reply = self._reply, None
+            self._on_reply(reply)
+
+    def _handle_reply(self, reply: Reply) -> None:
+        if self._on_reply is None:
+            self._reply = reply
+        else:
+            self._on_reply(reply)
+
+    def _answer(self, reply: Reply) -> None:
+        self._over()
+        self._done(reply)
+
+    def _refuse(self, refusal: Refusal, reply: Reply) -> None:
+        reply.release()
+        self._answer(refused(refusal, self._task.request_id))
+
+    def _repeat(self, graph: Registered, reply: Reply) -> None:
+        reply.release()
+        self._task.graph, self._task.graph_bytes = graph.key, graph.record
+        self._on_reply = self._answer
+        self._submit(self._task, self._answer)
+
+
 class ClusterPool(ProcessPool):
-    """Process pool that finds the versions that tasks read. Set `find` and `recall` before the first task."""
+    """Process pool that finds the versions that tasks read. Set the functions before the first task."""
 
     find: FindVersions
     recall: RecallVersions
+    find_graph: FindGraph
 
     def __init__(self, settings: Settings, reader_counts: ReaderCounts, command: Sequence[str] = COMMAND) -> None:
         super().__init__(settings, command, reader_counts)
@@ -187,6 +255,7 @@ class ClusterPool(ProcessPool):
         self._finding: dict[Ticket, asyncio.Task[None]] = {}
         self._expected = ExpectedReads()
         self._speculative: dict[Task, SpeculativeTask] = {}
+        self._recalled: dict[Task, RecalledTask] = {}
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         """Store a version for those who look it up; workers do not read it otherwise."""
@@ -198,6 +267,10 @@ class ClusterPool(ProcessPool):
 
     def submit(self, task: Task, done: Done) -> None:
         """Accept a task, with the versions that it is expected to read."""
+        if task.recalled is not None:
+            self._recalled[task] = run = RecalledTask(task, done, self.find_graph, self.submit)
+            run.begin(partial(self._recalled.pop, task))
+            return
         expected = self._expected.find(task)
         if expected is not None and (known := self._steady_versions(task, expected)):
             self._speculate(task, done, expected, known)
@@ -211,8 +284,9 @@ class ClusterPool(ProcessPool):
 
     def cancel(self, task: Task) -> None:
         """Cancel a task whose reply is not needed any more."""
-        if (run := self._speculative.pop(task, None)) is not None:
-            run.end()
+        for runs in (self._recalled, self._speculative):
+            if (run := runs.pop(task, None)) is not None:
+                run.end()
         super().cancel(task)
 
     def _steady_versions(self, task: Task, expected: Expectation) -> Versions:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
+import orjson
 
 from engine.ir.lru import LRU
 from service.api.media import PROBLEM
@@ -28,6 +29,7 @@ from service.core.settings import Settings
 from service.observe.store import StoreService, outcome, settling
 from service.observe.tally import ClusterStats, Holdings
 from service.store.changes import ALWAYS, Change, Condition, new_answer
+from service.store.fence import consume_exception
 from service.store.idempotency import AnswerTable, Repetition
 from service.store.journal import Loaded
 from service.store.tables import Registered, TableKey, TensorVersion, total_quota
@@ -79,6 +81,9 @@ class SharedStore:
         self._watch = watch
         self._tasks: list[asyncio.Task[None]] = []
         self.forwarded: Counter[str] = Counter()
+        self._timeout = settings.timeout_ms / 1000
+        #: questions by address and text: the one under way, and the one that follows
+        self._together: dict[tuple[str, bytes], tuple[asyncio.Task[Answer] | None, asyncio.Task[Answer] | None]] = {}
 
     async def current(self, expires: float) -> None:
         """Return if the server can answer; each shard is checked when it is used. Raises Refusal: not_ready."""
@@ -86,9 +91,9 @@ class SharedStore:
             self._watch.require_ready()
 
     def load(self) -> Loaded:
-        """Load nothing: a shard is taken when it is first used. Raises RuntimeError if its address is in use."""
+        """Load nothing: a shard is taken when it is first used. Raises RuntimeError for its address or the place."""
         if self._watch is not None:
-            self._watch.require_address()
+            self._watch.begin()
         return Loaded()
 
     def restore(self, loaded: Loaded) -> None:
@@ -101,6 +106,12 @@ class SharedStore:
         store = self._owners.local_store(namespace)
         return None if store is None else store.known_graph(namespace, graph_id)
 
+    def recalled_graph(self, namespace: str, graph_id: str) -> Registered | None:
+        """Return a graph of another server as it was last, if it is in memory here."""
+        if self._owners.owns(namespace):
+            return None
+        return self._graphs.hit(self._graph_keys.hit(f"{namespace}\n{graph_id}"))
+
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
         """Find a graph here or at its owner. Raises Refusal: not_ready."""
 
@@ -109,7 +120,7 @@ class SharedStore:
             cached = self._graphs.hit(self._graph_keys.hit(name))
             cached_key = None if cached is None else cached.key
             question = {"namespace": namespace, "graph_id": graph_id, "known": cached_key}
-            answer = await self._ask(address, "graph", question, (), expires)
+            answer = await self._ask_together(address, "graph", question, expires)
             if answer.head["key"] in (None, cached_key):
                 return None if answer.head["key"] is None else cached
             graph = Registered.parse(bytes(answer.blobs))
@@ -287,7 +298,7 @@ class SharedStore:
         lent = [*self._lend(self._last_known(namespace, names)).values()]
         try:
             head = {"namespace": namespace, "names": list(names), "known": [version.etag for version in lent]}
-            answer = await self._ask(address, "versions", head, (), expires)
+            answer = await self._ask_together(address, "versions", head, expires)
             position = 0
             for etag, dtype, shape in answer.head["sent"]:
                 end = position + nbytes_of(dtype, shape)
@@ -322,6 +333,37 @@ class SharedStore:
         for version in versions.values():
             self._reader_counts.add_reader(version)
         return versions
+
+    async def _ask_together(self, address: str, question: str, head: Mapping[str, Any], expires: float) -> Answer:
+        """Ask a question in one message with others who ask the same.
+
+        While a message is under way, its answer may be older than a request that comes now, so that one goes into the
+        next message. With many clients of one graph or tensor, few messages serve all of them.
+        """
+        key = address, orjson.dumps([question, head])
+        under_way, following = self._together.get(key, (None, None))
+        if following is None:
+            following = asyncio.get_running_loop().create_task(self._ask_next(key, under_way, question, head))
+            following.add_done_callback(consume_exception)
+            self._together[key] = under_way, following
+        try:
+            async with asyncio.timeout(None if expires == float("inf") else expires - self._owners.clock()):
+                return await asyncio.shield(following)
+        except TimeoutError:
+            raise Slow(address) from None
+
+    async def _ask_next(
+        self, key: tuple[str, bytes], under_way: asyncio.Task[Answer] | None, question: str, head: Mapping[str, Any]
+    ) -> Answer:
+        if under_way is not None:
+            await asyncio.wait([under_way])
+        self._together[key] = self._together[key][1], None
+        try:
+            expires = self._owners.clock() + self._timeout
+            return await self._ask(key[0], question, head, (), expires)
+        finally:
+            if self._together[key][1] is None:
+                del self._together[key]
 
     async def _ask(
         self, address: str, question: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float

@@ -3,7 +3,8 @@
 Every PERIOD seconds, a server reads a small object of the store, asks its own address who answers there, and asks a
 server that did not accept its secret again. It is not ready
 
-- while the store does not answer, or has not for shards that it owns (see `Contact`);
+- while the store does not answer, or has not for shards that it owns (see `Contact`). A server that does not reach it
+  when it starts waits for it;
 - while another process answers at its address, as with a copied configuration. Both would take shards for their own,
   so the one that finds the other takes no part in the cluster;
 - while a server that was there before it does not accept its secret, or its version of the protocol. The older server
@@ -15,7 +16,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from concurrent.futures import Executor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Final
 
@@ -35,22 +37,40 @@ class Watch:
     """Watch of the server of `process` over its surroundings, for one event loop."""
 
     def __init__(
-        self, owners: Owners, peers: HttpPeers, objects: Objects, executor: Executor, process: str, patience: float
+        self,
+        owners: Owners,
+        peers: HttpPeers,
+        objects: Objects,
+        prepare: Callable[[], None],
+        place: str,
+        process: str,
+        patience: float,
     ) -> None:
-        """The store is lost after `patience` seconds without an answer; `executor` needs a thread for its questions."""
-        self._owners, self._peers, self._objects, self._executor = owners, peers, objects, executor
-        self._process = process
+        """Set up without asking anything.
+
+        `prepare` checks the state, which messages call `place`, before it is used; it raises OSError if the store does
+        not answer, and RuntimeError. The store is lost after `patience` seconds without an answer.
+        """
+        self._owners, self._peers, self._objects, self._prepare = owners, peers, objects, prepare
+        self._place, self._process, self._patience = place, process, patience
+        self._executor = ThreadPoolExecutor(1, "gradserve-watch")
+        self._is_prepared = False
+        #: what is wrong with the state, other than that the store does not answer
+        self._problem: str | None = None
         self._contact = Contact(patience, time.monotonic)
         self._retries = Retries(_logger, time.monotonic)
-        self._reading: asyncio.Future[None] | None = None
+        self._reading: Future[None] | None = None
         self._began = time.time()
         #: address of an older server that does not understand this one
         self._stranger: str | None = None
         self.has_conflict = False
-        peers.on_stranger = self._meet
+        peers.on_stranger, owners.require_part = self._meet, self.require_part
 
-    def require_address(self) -> None:
-        """Check, before this server listens, that nobody answers at its address; blocks. Raises RuntimeError."""
+    def begin(self) -> None:
+        """Check, before this server listens, its address and the state, without waiting long for the store; blocks.
+
+        Raises RuntimeError if another server has the address, or the state cannot be used.
+        """
 
         async def process_at_address() -> str | None:
             peers = self._peers.for_another_loop()
@@ -60,7 +80,11 @@ class Watch:
                 await peers.close()
 
         if asyncio.run(process_at_address()) is not None:
-            raise RuntimeError(same_address(self._owners.address))
+            raise RuntimeError(_same_address(self._owners.address))
+        self._reading = self._executor.submit(self._read)
+        wait([self._reading], self._patience)
+        if self._problem is not None:
+            raise RuntimeError(self._problem)
 
     async def run(self) -> None:
         """Check again and again."""
@@ -71,15 +95,14 @@ class Watch:
     async def check(self) -> None:
         """Check everything once. A read of the store that does not return is not waited for."""
         if self._reading is None or self._reading.done():
-            self._reading = asyncio.get_running_loop().run_in_executor(self._executor, self._read)
+            self._reading = self._executor.submit(self._read)
         await self._check_address()
         if self._stranger is not None and await self._peers.process_at(self._stranger) is not None:
             self._stranger = None
 
     def require_ready(self) -> None:
         """Return if the server can answer. Raises Refusal: not_ready."""
-        if self._owners.refusal is not None:
-            raise self._owners.refusal
+        self._owners.require_part()
         if self._contact.is_lost or self._owners.owned_shards.blind:
             raise Refusal("not_ready", "the storage of the server's state does not respond", retry_after=1)
         if self._stranger is not None:
@@ -91,20 +114,37 @@ class Watch:
 
     def _read(self) -> None:
         try:
-            with self._contact.attempt(), suppress(Missing):
-                self._objects.get(FORMAT_KEY, 0, 1)
+            with self._contact.attempt():
+                if not self._is_prepared:
+                    self._prepare()
+                    self._is_prepared = True
+                with suppress(Missing):
+                    self._objects.get(FORMAT_KEY, 0, 1)
         except OSError as error:
-            self._retries.failed(f"cannot read the state: {error}")
+            self._retries.failed(f"cannot reach {self._place}, so the server is not ready: {error}")
+        except RuntimeError as error:
+            _logger.error("%s", error)  # noqa: TRY400 - the sentence says it all
+            self._problem = str(error)
         else:
+            self._problem = None
             self._retries.succeeded()
 
     async def _check_address(self) -> None:
         address = self._owners.address
-        process = await self._peers.process_at(address)
+        had_conflict, process = self.has_conflict, await self._peers.process_at(address)
         self.has_conflict = process not in (None, self._process)
-        if self.has_conflict and self._owners.refusal is None:
-            _logger.error("%s", same_address(address))
-        self._owners.refusal = Refusal("not_ready", same_address(address), retry_after=5) if self.has_conflict else None
+        if self.has_conflict and not had_conflict:
+            _logger.error("%s", _same_address(address))
+
+    def require_part(self) -> None:
+        """Return if this server may take part in the cluster. Raises Refusal: not_ready."""
+        if self._problem is not None:
+            raise Refusal("not_ready", self._problem, retry_after=5)
+        if not self._is_prepared:
+            detail = "the server has not reached the storage of its state yet, and waits for it"
+            raise Refusal("not_ready", detail, retry_after=1)
+        if self.has_conflict:
+            raise Refusal("not_ready", _same_address(self._owners.address), retry_after=5)
 
     def _meet(self, address: str) -> None:
         """Note a server that does not understand this one, if it was there first."""
@@ -112,6 +152,6 @@ class Watch:
             self._stranger = address
 
 
-def same_address(address: str) -> str:
+def _same_address(address: str) -> str:
     """Return the sentence about another process at the address of this server."""
     return f"another server answers at {address}; give each server of a cluster its own --cluster-address"

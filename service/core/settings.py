@@ -96,6 +96,8 @@ REMOVED: Final = {
 }
 #: value of `state` for a state that is lost when the server ends
 NO_STATE: Final = "memory"
+#: most shards of a state that servers share
+MAX_SHARDS: Final = 4096
 #: wildcard for any name or origin
 WILDCARD: Final = "*"
 #: value for "no folder"
@@ -327,6 +329,13 @@ class Settings(BaseModel):
     )
     cluster_address: str | None = Field(
         None, description="address at which the other servers reach this one, as http://HOST:PORT; none: they do not"
+    )
+    shards: int = Field(
+        16,
+        ge=1,
+        le=MAX_SHARDS,
+        description="number of parts of a state that servers share with --cluster on. The first server writes it into "
+        "the state; a server with another number does not start",
     )
     ingress: str | None = Field(
         None,

@@ -16,8 +16,9 @@ from service.core.settings import Settings
 from service.observe.tally import Holdings
 from service.store.changes import ALWAYS, Change, Condition, new_tensor, store_condition
 from service.store.commits import CommitCallback, Commits, Completion, Proposal
+from service.store.fence import Fence
 from service.store.idempotency import AnswerTable, Repetition
-from service.store.journal import Journal, Loaded
+from service.store.journal import SYSTEM, Environment, Journal, Loaded
 from service.store.tables import (
     GraphStore,
     KeyLimit,
@@ -48,6 +49,9 @@ class StateStore(Protocol):
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
         """Return a graph if it can be found without waiting."""
+
+    def recalled_graph(self, namespace: str, graph_id: str) -> Registered | None:
+        """Return a graph as an earlier call found it at another server, which must be asked whether it still exists."""
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
         """Return the graph with this id, or None. Raises Refusal: not_ready."""
@@ -100,8 +104,9 @@ class StoreService:
         journal: Journal,
         on_commit: CommitCallback = lambda outcome, seconds: None,
         key_limit: KeyLimit | None = None,
+        environment: Environment = SYSTEM,
     ) -> None:
-        """`key_limit` looks up the limits that keys set for their namespaces, if keys are configured."""
+        """`key_limit` looks up the limits that keys set for their namespaces; `environment` has threads for commits."""
         self._pool = pool
         self._journal = journal
         self._place = settings.state
@@ -114,7 +119,13 @@ class StoreService:
         self.answers = AnswerTable(
             total_quota(settings, "answer"), settings.idempotency_seconds, share=shares["answer"]
         )
-        self.commits = Commits(journal, settings.write_behind_ms / 1000, on_commit)
+        self.commits = Commits(
+            journal,
+            settings.write_behind_ms / 1000,
+            on_commit,
+            environment.threads(1, "gradserve-commit"),
+            Fence(journal, environment.threads(1, "gradserve-look")),
+        )
 
     def load(self) -> Loaded:
         """Read the stored state; blocks. Raises RuntimeError with one sentence if it cannot be read."""
@@ -147,6 +158,10 @@ class StoreService:
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
         """Return a graph if the tables are known to be current without a check of the stored state."""
         return self.graphs.find((namespace, graph_id)) if self.is_current else None
+
+    def recalled_graph(self, namespace: str, graph_id: str) -> Registered | None:
+        """Return None: this server owns all graphs."""
+        return None
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
         """Return the graph with this id, or None. Raises Refusal: not_ready."""

@@ -5,9 +5,12 @@ from deleting any. Every object is checked, both when it is written to the file 
 the number of commits, so that a truncated file is noticed. If servers share the place, each shard is listed at its own
 moment.
 
+A backup of a shared place has the number of its shards; one by an earlier version has none, and is of 16 shards.
+
 A backup of a single journal can be restored into shards, and the reverse. Into shards, a commit goes to each shard of
 which it has items, under its number; gaps are normal. Into a single journal, the shards follow each other, each with
-its numbers raised by the last number before. Items keep their bytes.
+its numbers raised by the last number before. Shards go into shards, of the same number or another, by way of a single
+journal: so nothing names the owners of the place that was backed up. Items keep their bytes.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import os
 import secrets
 import tarfile
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -24,7 +28,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Final
 
-from service.core.settings import NO_STATE
+from service.core.settings import MAX_SHARDS, NO_STATE
 from service.store.commit_objects import (
     COMMITS,
     Damaged,
@@ -37,15 +41,28 @@ from service.store.commit_objects import (
 )
 from service.store.folder import flush_folder
 from service.store.object_journal import HOLDS, put_hold
-from service.store.objects import SHARDS, Missing, Objects, ShardObjects, folder_of, shard_of, split_key
+from service.store.objects import (
+    SHARD_FOLDERS,
+    Missing,
+    Objects,
+    ShardObjects,
+    folder_of,
+    shard_of,
+    split_key,
+)
 from service.store.places import (
     FORMAT_KEY,
+    SHARDS_KEY,
     SHARED_FORMAT,
+    UNRECORDED_SHARDS,
     WHOLE_FORMAT,
     claim_objects,
     open_objects,
+    parse_shards,
     place_format,
     place_name,
+    recorded_shards,
+    shards_record,
     write_format,
 )
 
@@ -56,12 +73,14 @@ _END: Final = "END"
 _HOLD_SECONDS: Final = 3600.0
 
 
-def sharded_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
-    """Convert the commits of a single journal to commits of shards."""
+def sharded_journals(members: Iterable[CommitObject], shards: int) -> Iterator[CommitObject]:
+    """Convert the commits of a single journal to commits of so many shards."""
     for _, data in members:
         head = decode_head(data)
-        for shard in sorted({shard_of(item.namespace) for item in head.items}):
-            pairs = [(item, _data(item, data)) for item in head.items if shard_of(item.namespace) == shard]
+        by_shard = defaultdict[int, list[tuple[Item, memoryview | None]]](list)
+        for item in head.items:
+            by_shard[shard_of(item.namespace, shards)].append((item, _data(item, data)))
+        for shard, pairs in sorted(by_shard.items()):
             parts, _ = encode_commit(head.sequence, head.token, pairs)
             yield folder_of(shard) + commit_key(head.sequence), b"".join(parts)
 
@@ -71,8 +90,8 @@ def joined_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
     shard, offset, last = -1, 0, 0
     for key, data in members:
         head = decode_head(data)
-        if split_key(key)[0] != shard:
-            shard, offset = split_key(key)[0], last
+        if (shard_of_key := split_key(key, MAX_SHARDS)[0]) != shard:
+            shard, offset = shard_of_key, last
         last = offset + head.sequence
         if not head.items:
             continue
@@ -121,11 +140,11 @@ def _temporary_file(file: Path) -> Iterator[tuple[Path, IO[bytes]]]:
         part.unlink(missing_ok=True)
 
 
-def restore(file: Path, place: str, form: bytes = WHOLE_FORMAT) -> int:
+def restore(file: Path, place: str, form: bytes = WHOLE_FORMAT, shards: int = UNRECORDED_SHARDS) -> int:
     """Fill an empty place with the commits of a backup, in this form; return the number of commits.
 
-    The mark that makes the place valid is written last, so that no server accepts a place that was filled in part.
-    Raises RuntimeError with one sentence, and OSError.
+    A shared place gets so many `shards`, whatever the backup has. The mark that makes the place valid is written last,
+    so that no server accepts a place that was filled in part. Raises RuntimeError with one sentence, and OSError.
     """
     if place == NO_STATE:
         raise RuntimeError("a backup cannot be restored to memory")
@@ -137,18 +156,23 @@ def restore(file: Path, place: str, form: bytes = WHOLE_FORMAT) -> int:
         if form == SHARED_FORMAT and objects.exclusive:
             raise RuntimeError(f"servers cannot share {place_name(place)}; use an s3://, gs:// or az:// URL")
         backup_form, members = _open_backup(file)
-        commits: Iterable[CommitObject] = members
-        if backup_form != form:
-            commits = sharded_journals(members) if form == SHARED_FORMAT else joined_journals(members)
+        commits: Iterable[CommitObject] = members if backup_form == WHOLE_FORMAT else joined_journals(members)
+        if form == SHARED_FORMAT:
+            commits = sharded_journals(commits, shards)
         for key, data in commits:
             written.append(key)
             objects.put_new(key, [data])
+        count = len(written)
+        if form == SHARED_FORMAT:
+            written.append(SHARDS_KEY)
+            objects.put_new(SHARDS_KEY, [shards_record(shards)])
         write_format(objects, form)
-        return len(written)
     except BaseException:
         with suppress(OSError):
             objects.delete(written)
         raise
+    else:
+        return count
     finally:
         objects.close()
 
@@ -159,10 +183,18 @@ def _write_objects(objects: Objects, name: str, form: bytes, stream: IO[bytes]) 
         if form == WHOLE_FORMAT:
             count = _write_journal(objects, name, "", archive)
         else:
-            shards = ((ShardObjects(objects, shard), folder_of(shard)) for shard in range(SHARDS))
-            count = sum(_write_journal(shard, f"{name} ({folder})", folder, archive) for shard, folder in shards)
+            shards = recorded_shards(objects, name) or UNRECORDED_SHARDS
+            _add(archive, SHARDS_KEY, shards_record(shards))
+            folders = [(ShardObjects(objects, shard), folder_of(shard)) for shard in _used_shards(objects, shards)]
+            count = sum(_write_journal(shard, f"{name} ({folder})", folder, archive) for shard, folder in folders)
         _add(archive, _END, str(count).encode())
     return count
+
+
+def _used_shards(objects: Objects, shards: int) -> list[int]:
+    """List the shards that have any object: a shard that has a commit keeps its last one."""
+    folders = {key[: key.find("/", len(SHARD_FOLDERS)) + 1] for key in objects.list(SHARD_FOLDERS)}
+    return [shard for shard in range(shards) if folder_of(shard) in folders]
 
 
 def _write_journal(objects: Objects, name: str, folder: str, archive: tarfile.TarFile) -> int:
@@ -243,7 +275,7 @@ def _open_backup(file: Path) -> tuple[bytes, Iterator[CommitObject]]:
 
 def _members(file: Path) -> Iterator[CommitObject]:
     """Yield the form, unless it is that of a single journal, and the commits, each checked."""
-    count, form = 0, WHOLE_FORMAT
+    count, form, shards = 0, WHOLE_FORMAT, UNRECORDED_SHARDS
     try:
         with tarfile.open(file, "r:") as archive:
             end = file.stat().st_size
@@ -258,20 +290,36 @@ def _members(file: Path) -> Iterator[CommitObject]:
                     form = data
                     yield FORMAT_KEY, data
                     continue
+                if member.name == SHARDS_KEY and form == SHARED_FORMAT and not count:
+                    shards = _shards_of(data)
+                    continue
                 if member.name == _END:
                     if int(data) == count:
                         return
                     break
-                key = member.name if form == WHOLE_FORMAT else split_key(member.name)[1]
-                number = key.removeprefix(COMMITS)
-                if not number.isdigit() or key != commit_key(int(number)):
-                    raise ValueError(f"unexpected member {member.name!r}")
-                _check(f"the backup {file} is damaged: {member.name}", int(number), data)
+                number = _number(member.name, None if form == WHOLE_FORMAT else shards)
+                _check(f"the backup {file} is damaged: {member.name}", number, data)
                 count += 1
                 yield member.name, data
     except (tarfile.TarError, ValueError, EOFError) as error:
         raise RuntimeError(f"{file} is not a backup of gradserve, or is damaged: {error}") from None
     raise RuntimeError(f"the backup {file} is incomplete: some of its commits are missing")
+
+
+def _shards_of(data: bytes) -> int:
+    try:
+        return parse_shards(data)
+    except ValueError as error:
+        raise ValueError(f"{SHARDS_KEY} {error}") from None
+
+
+def _number(name: str, shards: int | None) -> int:
+    """Return the number of the commit in a member, in one of so many shards if there are any. Raises ValueError."""
+    key = name if shards is None else split_key(name, shards)[1]
+    number = key.removeprefix(COMMITS)
+    if not number.isdigit() or key != commit_key(int(number)):
+        raise ValueError(f"unexpected member {name!r}")
+    return int(number)
 
 
 def _check(what: str, sequence: int, data: bytes) -> None:

@@ -182,7 +182,8 @@ class Commits:
             seconds = max(0.0, proposal.expires - proposal.submitted)
             proposal.timer = asyncio.get_running_loop().call_later(seconds, self._expire, proposal)
         self._waiting.append(proposal)
-        self._start()
+        if self._task is None or not proposal.durable:  # a durable one waits for the end of the commit under way
+            self._start()
 
     async def close(self, seconds: float, successor: str | None = None) -> bool:
         """Accept no more proposals, and write what is left; return whether that was done within so many seconds.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -41,6 +42,7 @@ class AnswerTable(Table[AnswerRecord]):
         self._seconds = seconds
         self._clock = clock
         self._under_way: dict[TableKey, str] = {}
+        self._expiring: list[tuple[float, TableKey]] = []  # a heap
 
     def begin(self, repetition: Repetition) -> AnswerRecord | None:
         """Return the stored answer of the call; if None, the caller has to run it, and it is in progress until `end`.
@@ -102,17 +104,19 @@ class AnswerTable(Table[AnswerRecord]):
         coming = self._coming.get(key)
         return self._under_way.get(key) if coming is None else coming.fingerprint
 
+    def _put(self, key: TableKey, value: AnswerRecord | None) -> None:
+        super()._put(key, value)
+        if value is not None:
+            heapq.heappush(self._expiring, (value.expires, key))
+
     def _expire(self) -> None:
-        """Drop expired answers; in each namespace, the oldest come first."""
+        """Drop expired answers. An entry of the heap may be of an answer that was replaced."""
         now = self._clock()
-        for namespace in tuple(self._values):
-            over = []
-            for key, record in self._values[namespace].items():
-                if record.expires > now:
-                    break
-                over.append(key)
-            for key in over:
-                self.load((namespace, key), None)
+        while self._expiring and self._expiring[0][0] <= now:
+            _, key = heapq.heappop(self._expiring)
+            record = self.find(key)
+            if record is not None and record.expires <= now:
+                self.load(key, None)
 
 
 def check_key(key: str) -> str:

@@ -10,10 +10,12 @@ from typing import Final, Protocol
 #: part of an object, whose bytes are its parts in a row
 Data = bytes | memoryview
 
-#: number of shards of a shared place: each is a journal, and a namespace belongs to one of them for ever
-SHARDS: Final = 16
-_FOLDER: Final = "shards/"
-_KEY: Final = re.compile(rf"{_FOLDER}([0-9]{{2}})/(.+)")
+#: prefix of the keys of all shards of a shared place: each is a journal, and a namespace stays in one of them
+SHARD_FOLDERS: Final = "shards/"
+#: numbers below 100 have two digits, larger ones as many as they need: so each shard has one name
+_KEY: Final = re.compile(rf"{SHARD_FOLDERS}([0-9]{{2}}|[1-9][0-9]{{2,3}})/(.+)")
+#: most shards that the first byte of a digest selects
+_ONE_BYTE: Final = 256
 
 
 class Missing(LookupError):
@@ -60,20 +62,24 @@ class Objects(Protocol):
         """Release the place."""
 
 
-def shard_of(namespace: str) -> int:
-    """Return the shard of a namespace: the first byte of its name's BLAKE2b digest, modulo the number of shards."""
-    return blake2b(namespace.encode(), digest_size=8).digest()[0] % SHARDS
+def shard_of(namespace: str, shards: int) -> int:
+    """Return the shard of a namespace: its name's 8-byte BLAKE2b digest, modulo the number of shards.
+
+    Up to 256 shards, only the first byte of the digest counts; above, all eight do, as a big-endian integer.
+    """
+    digest = blake2b(namespace.encode(), digest_size=8).digest()
+    return (digest[0] if shards <= _ONE_BYTE else int.from_bytes(digest, "big")) % shards
 
 
 def folder_of(shard: int) -> str:
     """Return the prefix of the keys of a shard."""
-    return f"{_FOLDER}{shard:02}/"
+    return f"{SHARD_FOLDERS}{shard:02}/"
 
 
-def split_key(key: str) -> tuple[int, str]:
-    """Split a key into its shard and the key within it. Raises ValueError."""
+def split_key(key: str, shards: int) -> tuple[int, str]:
+    """Split a key into its shard, one of `shards`, and the key within it. Raises ValueError."""
     match = _KEY.fullmatch(key)
-    if match is None or int(match[1]) >= SHARDS:
+    if match is None or int(match[1]) >= shards:
         raise ValueError(f"unexpected member {key!r}")
     return int(match[1]), match[2]
 

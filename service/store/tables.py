@@ -31,6 +31,14 @@ class Quota(NamedTuple):
     most_bytes: int
 
 
+@dataclass(slots=True)
+class Usage:
+    """Number of values and their bytes, of the tables that share a quota."""
+
+    count: int = 0
+    nbytes: int = 0
+
+
 #: function from a namespace to its quota
 Share = Callable[[str], Quota]
 #: function from a namespace and a limit to the value that the namespace's keys set for the limit, or None
@@ -74,8 +82,7 @@ class Table(Generic[_V]):
         self._usage: dict[str, Quota] = {}  # of each namespace
         self._values: dict[str, dict[str, _V]] = {}
         self._coming: dict[TableKey, _V | None] = {}
-        #: function that returns the usage of the same quota by other tables
-        self.other_usage: Callable[[], Quota] = lambda: _NOTHING
+        self._total = Usage()  # of all tables with the same quota, this one included
         self.count = 0
         self.nbytes = 0
 
@@ -111,13 +118,23 @@ class Table(Generic[_V]):
         for namespace in dict.fromkeys(namespace for namespace, _ in changes):
             self._admit_share(namespace, {key: value for key, value in changes.items() if key[0] == namespace})
         count, held = self._growth(changes)
-        (most, most_bytes), other_usage = self._quota, self.other_usage()
-        most, most_bytes = most - other_usage.most, most_bytes - other_usage.most_bytes
+        (most, most_bytes), total = self._quota, self._total
+        most, most_bytes = most - (total.count - self.count), most_bytes - (total.nbytes - self.nbytes)
         if self.count + count > max(most, self.count):
             raise self._full_for_all(f"{self.count} {self.plural}", f"at most {most} {self.plural}")
         if self.nbytes + held > max(most_bytes, self.nbytes):
             needed = f"{self._sum(list(changes.values()))} bytes"
             raise self._full_for_all(f"{self.nbytes} bytes of {self.plural}", f"at most {most_bytes} bytes", needed)
+
+    def share_quota(self, total: Usage) -> None:
+        """Share the quota with all tables that count in `total`, instead of those until now."""
+        self._count_in_total(-self.count, -self.nbytes)
+        self._total = total
+        self._count_in_total(self.count, self.nbytes)
+
+    def _count_in_total(self, count: int, nbytes: int) -> None:
+        self._total.count += count
+        self._total.nbytes += nbytes
 
     def _admit_share(self, namespace: str, changes: Mapping[TableKey, _V | None]) -> None:
         """Raise Refusal (store_full) if a namespace would have more than its share, and more than before."""
@@ -171,6 +188,7 @@ class Table(Generic[_V]):
     def _count_change(self, namespace: str, before: _V | None, after: _V | None) -> None:
         count, held = (after is not None) - (before is not None), self._sum([after]) - self._sum([before])
         self.count, self.nbytes = self.count + count, self.nbytes + held
+        self._count_in_total(count, held)
         has, has_bytes = self._usage.pop(namespace, _NOTHING)
         if has + count:
             self._usage[namespace] = Quota(has + count, has_bytes + held)

@@ -105,7 +105,7 @@ class CallHandler(RequestHandler, Protocol):
     """Handler of computing calls, one after the other."""
 
     def begin(
-        self, head: Head, call: ComputeCall, graph: Registered | None, length: int, data: bytes
+        self, head: Head, call: ComputeCall, graph: Registered | None, is_recalled: bool, length: int, data: bytes
     ) -> BodySpec | None:
         """Begin an authorized call; return what to read of its body, of which `data` has arrived."""
 
@@ -381,15 +381,19 @@ class Connection(asyncio.BufferedProtocol):
             self.handler = self._call_handler
             self._call_handler.deny(head, refusal, length, data)
             return
-        graph = None
+        graph, is_recalled = None, False
         if call.graph is not None:
-            graph = self.server_state.store.known_graph(self.caller.namespace, call.graph)
+            store, key = self.server_state.store, (self.caller.namespace, call.graph)
+            graph = store.known_graph(*key)
+            if graph is None:
+                graph = store.recalled_graph(*key)
+                is_recalled = graph is not None
         if call.graph is not None and graph is None:
             # The application can wait for the graph's owner or the store, and reports an unknown graph.
             self._to_application(head, length, data)
         else:
             self.handler = self._call_handler
-            self._begin_body(self._call_handler.begin(head, call, graph, length, data), data)
+            self._begin_body(self._call_handler.begin(head, call, graph, is_recalled, length, data), data)
 
     def _to_application(self, head: Head, length: int, data: bytes) -> None:
         self.handler = handler = self._handlers.application(self, head)

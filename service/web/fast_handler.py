@@ -29,6 +29,7 @@ class FastHandler:
         self._head_writer = connection.server_state.head_writer
         self._call: ComputeCall | None = None
         self._graph: Registered | None = None
+        self._is_recalled = False
         self._forwards_pieces = connection.server_state.settings.ingress is not None
         self._credential = ""
         self._upload: BodyBuffer | None = None
@@ -37,14 +38,15 @@ class FastHandler:
         self._reply: Reply | None = None
 
     def begin(
-        self, head: Head, call: ComputeCall, graph: Registered | None, length: int, data: bytes
+        self, head: Head, call: ComputeCall, graph: Registered | None, is_recalled: bool, length: int, data: bytes
     ) -> BodySpec | None:
         """Begin a call, on a registered `graph` if there is one; `data` are the bytes after its head.
 
-        Returns how to read the rest of the body, None if it has all arrived.
+        The graph `is_recalled` if its owner has to be asked about it. Returns how to read the rest of the body, None if
+        it has all arrived.
         """
         self._call = call
-        self._graph = graph
+        self._graph, self._is_recalled = graph, is_recalled
         self._credential = ""
         if self._forwards_pieces:  # other servers that compute pieces of a sum get the caller's credential
             credentials = (value.decode("latin-1") for name, value in head.fields if name == b"authorization")
@@ -104,7 +106,7 @@ class FastHandler:
         connection = self._connection
         self._task = task = make_task(
             call.name, connection, connection.tenant, call.timeout, call.media, body, memory, graph=self._graph,
-            credential=self._credential,
+            is_recalled=self._is_recalled, credential=self._credential,
         )  # fmt: skip
         self._pool.submit(task, self._done)
 

@@ -115,13 +115,15 @@ def make_task(
     memory: GrowingAllocation | None = None,
     *,
     graph: Registered | None = None,
+    is_recalled: bool = False,
     subject: str | None = None,
     credential: str = "",
 ) -> Task:
     """Make a task that must end within `timeout` seconds of the request's arrival. `memory`, if any, holds its body.
 
-    The graph is the registered `graph`, or in the body. `subject` is the name of the tensor or model that the task is
-    about. `credential` is the Authorization header, if workers may need it.
+    The graph is the registered `graph`, which `is_recalled` if its owner has to be asked about it, or in the body.
+    `subject` is the name of the tensor or model that the task is about. `credential` is the Authorization header, if
+    workers may need it.
     """
     return Task(
         call,
@@ -133,6 +135,7 @@ def make_task(
         media.answer_type,
         None if graph is None else graph.key,
         None if graph is None else graph.record,
+        graph.graph_id if graph is not None and is_recalled else None,
         memory=memory,
         namespace=asker.caller.namespace,
         subject=subject,

@@ -163,6 +163,9 @@ class Task:
     A task of another protocol is about a `model`, given as its record. If only the body names it, `find_model` returns
     it once the body has been read.
 
+    `recalled` is the id of that graph if another server owns it, and this one only knows it from an earlier call: then
+    the owner is asked about it while the task runs.
+
     If versions were pinned for this task, `reads` is the name of their set, and replaces the namespace.
 
     A sum over examples `may_divide` if there is somebody to do pieces of it. If `part` is set, only that is computed,
@@ -179,6 +182,7 @@ class Task:
     answer_type: str = JSON
     graph: str | None = None
     graph_bytes: bytes | None = None
+    recalled: str | None = None
     memory: GrowingAllocation | None = None
     stop: Sequence[int] = NEVER
     namespace: str = ""

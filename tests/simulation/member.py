@@ -53,7 +53,7 @@ from tests.simulation.virtual import Process, World
 #: seconds of silence before a server is asked whether it is alive, and for its answer
 _SILENCE: Final = 1.0
 #: the shard of all registers
-_SHARD: Final = shard_of("")
+_SHARD: Final = shard_of("", 16)
 #: the name of the peer request for a deletion, which is forwarded whole
 _DELETION: Final = "deletion"
 

@@ -34,7 +34,7 @@ from service.admin.place_checks import cache, certificate, cluster, extras, inci
 from service.cli import main
 from service.core import machine
 from service.core.settings import SECRETS, Settings, flag_value
-from service.store.places import SHARED_FORMAT, WHOLE_FORMAT, write_format
+from service.store.places import SHARED_FORMAT, WHOLE_FORMAT, prepare_shared, write_format
 from service.store.remote import open_remote
 from service.web.listening import bind_socket
 from service.web.server_state import max_descriptors
@@ -270,6 +270,17 @@ class TestPlaces:
         monkeypatch.setattr("service.store.places.open_remote", lambda place: store)
         assert state(make_settings(state="s3://bucket/x")).level is OK
         assert list(store.list("")) == [], "it leaves nothing behind"
+
+    def test_state_with_another_number_of_shards_is_a_failure(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        store = MemoryObjects()
+        monkeypatch.setattr("service.store.places.open_remote", lambda place: store)
+        shared = make_settings(state="s3://bucket/x", cluster="on", shards=64)
+        assert state(shared).level is OK
+        assert list(store.list("")) == [], "the doctor records no number"
+        prepare_shared(store, "the state", 16)
+        diagnosis = state(shared)
+        assert diagnosis.level is FAIL
+        assert "the state at s3://bucket/x has 16 shards, but --shards is 64" in diagnosis.says
 
     def test_store_without_atomic_creation_is_a_failure(self, monkeypatch: pytest.MonkeyPatch) -> None:
         store = MemoryObjects()

@@ -186,3 +186,14 @@ def test_server_with_another_secret_is_not_ready(place: str, started: list[Node]
     assert status == 503
     assert f"{first.url} does not accept the cluster secret of this server" in detail
     assert ready(first) == (200, "")
+
+
+def test_server_waits_for_a_store_that_it_cannot_reach(place: str, way: Way, started: list[Node]) -> None:
+    way.set_cut("refuse")
+    node = start(place, started, AWS_ENDPOINT_URL=way.url)
+    assert ready(node) == (503, "the server has not reached the storage of its state yet, and waits for it")
+    assert node.client.get("/v1/tensors/w").json()["code"] == "not_ready"
+    assert node.client.get("/health/live").status_code == 200
+    way.set_cut("")
+    wait_until(lambda: ready(node)[0] == 200)
+    assert node.put("w", 1).status_code == 201

@@ -204,3 +204,21 @@ def test_blind_owner_is_replaced_by_whoever_asks(idle: bool) -> None:
     trial.wait(5.0)
     assert trial.read(first)[0] == (2,)
     assert trial.owner() == [1]
+
+
+def test_equal_questions_that_wait_share_a_message() -> None:
+    """The one under way may be older than a request that comes meanwhile, so that one is not shared."""
+    trial = Trial()
+    first, second, _ = trial.members
+    trial.write(first, 1)
+    trial.read(second)
+    before = second.store.forwarded["versions"]
+    answers: list[object] = []
+    for _ in range(10):
+        trial.world.at(
+            trial.world.now, lambda: second.ask(Request(Operation("read", 0.0, ("x",)), None, 20.0), answers.append)
+        )
+        trial.wait(0.0001)
+    trial.wait(1.0)
+    assert answers == [(1,)] * 10
+    assert second.store.forwarded["versions"] - before == 2

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from service.store import places
 from service.store.journal import Journal, Loaded
 from service.store.object_journal import ObjectJournal, Tidiness
 from service.store.objects import Data, Objects
@@ -131,3 +132,10 @@ class FailingObjects(MemoryObjects):
 
 def names(writes: Iterable[TensorWrite]) -> list[str]:
     return sorted(write.name for write in writes)
+
+
+def open_shared(place: str, shards: int) -> Objects:
+    """Open the objects of a place that servers share, in so many shards. Raises RuntimeError with one sentence."""
+    objects = places.open_objects(place)
+    places.prepare_shared(objects, places.place_name(place), shards)
+    return objects

@@ -56,6 +56,31 @@ def test_waiting_proposals_are_written_in_one_batch(bench: Bench, answers: Answe
     assert not bench.writer.queued, "the last four were one write"
 
 
+def test_proposals_that_wait_are_not_looked_at_again_for_each_new_one(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a commit is written, hundreds may arrive."""
+    bench = Bench(most=1000)
+    bench.submit(bench.change("z", "0"), done=answers.callback("z"))
+    looks = 0
+    names = Proposal.names.fget
+    assert names is not None
+
+    def counted(proposal: Proposal) -> object:
+        nonlocal looks
+        looks += 1
+        return names(proposal)
+
+    monkeypatch.setattr(Proposal, "names", property(counted))
+    for number in range(500):
+        bench.submit(bench.change(f"t{number}", "1"), done=answers.callback(str(number)))
+    bench.run_next()
+    bench.run_next()
+    assert answers == [("z", None), *((str(number), None) for number in range(500))]
+    assert looks < 5 * 500
+    bench.close()
+
+
 def test_condition_sees_earlier_changes_of_its_batch(bench: Bench, answers: Answers) -> None:
     absent = Condition(none_match=(ANY_VERSION,))
     bench.submit(bench.change("z", "0"), done=answers.callback("one that is being written"))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import pytest
 
 from service.core.errors import Refusal
-from service.store.idempotency import AnswerTable, Repetition
-from service.store.tables import Quota, Table
+from service.store.idempotency import ANSWER_OVERHEAD, AnswerTable, Repetition
+from service.store.tables import Quota, Table, Usage
 from service.store.writes import AnswerRecord
 
 KEY = ("mine", "a")
@@ -128,8 +130,30 @@ class TestAnswers:
         with pytest.raises(Refusal, match="use a new key for a new request"):
             entries.begin(self.asked(fingerprint="g"))
 
+    # ---------------------------------------------------------------- several namespaces
 
-# ---------------------------------------------------------------- several namespaces
+    def test_expiry_does_not_go_through_all_namespaces(self) -> None:
+        """A server may store answers in many thousands of namespaces."""
+
+        class Unlisted(dict[str, dict[str, AnswerRecord]]):
+            def __iter__(self) -> NoReturn:
+                raise AssertionError("all namespaces are listed")
+
+        now = [100.0]
+        entries = AnswerTable(Quota(1000, 1 << 20), 10.0, lambda: now[0])
+        entries._values = Unlisted()
+        for number in range(5):
+            now[0] += 1
+            self.record_answer(entries, self.asked(namespace=f"ns{number}"))
+        replaced = self.asked(namespace="ns0")
+        now[0] = 111.0  # the answer of ns0 has just expired
+        assert entries.begin(replaced) is None
+        assert entries.count == 4
+        self.record_answer(entries, replaced)
+        now[0] = 115.0
+        assert entries.begin(self.asked(key="another")) is None
+        assert [entries.find((f"ns{number}", "k")) is not None for number in range(5)] == [True, *[False] * 4]
+        assert (entries.count, entries.nbytes) == (1, ANSWER_OVERHEAD + 2)
 
 
 def shared(most: int = 10, most_bytes: int = 100) -> Table[bytes]:
@@ -196,11 +220,20 @@ def test_pending_values_count_in_their_namespace() -> None:
 
 
 def test_usage_of_other_tables_counts_towards_the_quota() -> None:
-    table: Table[bytes] = Table(Quota(5, 100), len)
-    table.other_usage = lambda: Quota(3, 60)
+    table, other, total = Table[bytes](Quota(5, 100), len), Table[bytes](Quota(5, 100), len), Usage()
+    other.load(("", "before"), bytes(50))
+    for each in (table, other):
+        each.share_quota(total)
+    for name, size in (("later", 9), ("last", 1)):
+        other.load(("", name), bytes(size))
+    assert total == Usage(3, 60)
     table.admit({("", "a"): bytes(40), ("", "b"): b""})
     for changes in ({("", "a"): bytes(41)}, {("", name): b"" for name in "abc"}):
         with pytest.raises(Refusal):
             table.admit(changes)
     table.load(("", "a"), bytes(90))
     table.admit({("", "a"): bytes(90)})
+    assert total == Usage(4, 150)
+    other.share_quota(Usage())
+    assert total == Usage(1, 90)
+    table.admit({("", name): b"" for name in "abcde"})
