@@ -24,7 +24,7 @@ from tests.service.cluster.fleet.test_fleet import ALONE as ALONE_WITH_ADDRESS
 
 REPORT = ROOT / "build" / "cluster_chaos.json"
 #: seconds that all faults take without the quiet times before and after each, and the number of faults
-_FAULT_SECONDS, _FAULTS = 220.0, 13
+_FAULT_SECONDS, _FAULTS = 360.0, 21
 
 
 def main() -> int:

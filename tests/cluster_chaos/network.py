@@ -60,6 +60,18 @@ class Machine:
         """Isolate this machine from other isolated machines; it still reaches the rest."""
         _ip("link", "set", self._port, "type", "bridge_slave", "isolated", "on" if on else "off")
 
+    def cut(self, other: Machine, kind: str | None) -> None:
+        """Cut the way to another machine: `hang` loses packets, `refuse` refuses connections; None mends it."""
+        routes = {"hang": "blackhole", "refuse": "unreachable"}
+        for name in routes.values():
+            subprocess.run(
+                [*self._inside(), "ip", "route", "del", name, f"{other.address}/32"],
+                check=False,
+                stderr=subprocess.DEVNULL,
+            )
+        if kind is not None:
+            self._run("ip", "route", "add", routes[kind], f"{other.address}/32")
+
     def lose_responses(self, others: Sequence[Machine], *, on: bool) -> None:
         """Drop packets to other machines with blackhole routes; packets from them still arrive."""
         for other in others:

@@ -18,6 +18,7 @@ import httpx
 from service.core.keys.caller import new_key
 from service.store.objects import shard_of
 from tests.cluster_chaos.network import HOST_ADDRESS, ROOT, Machine, make_switch
+from tests.cluster_chaos.store import PATH
 from tests.guarantees import processes
 from tests.service.cluster.serving import ANNOUNCEMENT, SECRET
 from tests.service.core.keys.cases import record, write
@@ -29,7 +30,7 @@ TIMEOUT_MS = 8000
 BUCKET, REGION = "chaos", "us-east-1"
 #: namespaces of the callers' keys, each in a different shard
 NAMESPACES = ("ada", "bob", "cleo", "dan")
-assert len({shard_of(name) for name in NAMESPACES}) == len(NAMESPACES)
+assert len({shard_of(name, 16) for name in NAMESPACES}) == len(NAMESPACES)
 _PATIENCE = 90.0
 
 
@@ -57,6 +58,14 @@ class ChaosServer:
         options += ["--state", f"s3://{BUCKET}/of/gradserve", "--cluster", "on", "--timeout-ms", str(TIMEOUT_MS)]
         options += ["--workers", "1", "--compile", "off", "--device", "cpu", "--max-connections-per-client", "1024"]
         self._process = self.machine.start([sys.executable, "-m", "service", "serve", *options], self._variables)
+
+    def start_double(self, address: str) -> int:
+        """Start another server here that states the address of an existing one, and return its exit status."""
+        options = ["--host", self.machine.address, "--port", str(PORT + 1), "--cluster-address", address]
+        options += ["--state", f"s3://{BUCKET}/of/gradserve", "--cluster", "on", "--workers", "1", "--device", "cpu"]
+        double = self.machine.start([sys.executable, "-m", "service", "serve", *options], self._variables)
+        double.communicate()
+        return double.returncode
 
     def await_start(self) -> None:
         """Return when the server listens. Raises RuntimeError if it does not start."""
@@ -87,13 +96,20 @@ class ChaosServer:
 
     def shards(self, key: str) -> int:
         """The number of shards that the server reports to own; 0 if it does not respond."""
+        return self._total(key, "gradserve_shards")
+
+    def moves(self, key: str) -> int:
+        """The number of shards that the server reports to have opened; 0 if it does not respond."""
+        return self._total(key, "gradserve_shard_moves_total")
+
+    def _total(self, key: str, name: str) -> int:
+        """The sum of the samples of a metric; 0 if the server does not respond."""
         try:
             headers = {"Authorization": f"Bearer {key}"}
             text = httpx.get(f"{self.url}/metrics", headers=headers, timeout=5, trust_env=False).text
         except httpx.HTTPError:
             return 0
-        match = re.search(r"^gradserve_shards (\d+)", text, re.MULTILINE)
-        return int(match[1]) if match else 0
+        return sum(int(float(value)) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.MULTILINE))
 
 
 class Ingress:
@@ -169,6 +185,11 @@ class Cluster:
         access = {"AWS_ACCESS_KEY_ID": "anyone", "AWS_SECRET_ACCESS_KEY": "anything", "AWS_REGION": REGION}
         httpx.put(f"{url}/{BUCKET}", timeout=60, trust_env=False).raise_for_status()
         return {**access, "AWS_ENDPOINT_URL": url}
+
+    def misbehave(self, **addresses: list[str]) -> None:
+        """Let the store misbehave towards servers, by their addresses; see `store`."""
+        url = f"http://{self.store_machine.address}:{STORE_PORT}{PATH}"
+        httpx.put(url, json=addresses, timeout=60, trust_env=False).raise_for_status()
 
     def settle(self) -> None:
         """Return when all servers get requests. Raises TimeoutError."""
