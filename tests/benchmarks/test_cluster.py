@@ -1,9 +1,12 @@
-"""The page of `make bench-cluster`: medians of ratios, and which of them miss their bound."""
+"""The page of `make bench-cluster`: medians of ratios, and which of them miss their bound; and the limits' figures."""
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from benchmarks.cluster import limits
 from benchmarks.cluster.kept import holds, measured
 from benchmarks.cluster.page import END, PAGE, START, line, sections
 from benchmarks.cluster.rows import Row, rows
@@ -49,3 +52,17 @@ def test_creating_rows_starts_nothing() -> None:
     assert len(rows(stage, 1.0)) == 11
     assert not {"store", "shared", "apart", "alone"} & vars(stage).keys()
     stage.close()
+
+
+def test_limits_count_commits_and_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "_SECONDS", 0.05)
+    commits, writes, seconds = asyncio.run(limits._written(limits.MemoryFolders(), 0.0, 3, 8))
+    assert 0 < commits <= writes
+    assert seconds > 0
+
+
+def test_limits_count_requests_of_openings() -> None:
+    objects = limits.SlowObjects(limits.MemoryFolders())
+    _, _, threads = asyncio.run(limits._opened(objects, 5))
+    assert objects.requests == 3 * 5, "a list, the opening, and a list of what is behind it"
+    assert threads > 0
