@@ -38,6 +38,7 @@ from service.cluster import composition
 from service.cluster.composition import Cluster
 from service.cluster.ingress.configuration import IngressLayout
 from service.cluster.ingress.process import haproxy, haproxy_program
+from service.cluster.owners import FREE
 from service.core.keys.caller import KeyScope
 from service.core.keys.key_file import KeyList, KeyRecord
 from service.core.keys.key_index import KeyIndex, index_keys
@@ -280,7 +281,7 @@ async def _written(place: Objects, latency: float, count: int, writers: int) -> 
     objects = SlowObjects(place)
     cluster, _ = _cluster(objects, count)
     owned = cluster._owners.owned_shards  # noqa: SLF001 - of this server
-    services = await asyncio.gather(*map(owned.open, range(count)))
+    services = await asyncio.gather(*(owned.open(shard, FREE) for shard in range(count)))
     objects.seconds = latency  # openings are not measured
     written, end = 0, time.perf_counter() + _SECONDS
 
@@ -307,7 +308,7 @@ async def _opened(objects: SlowObjects, count: int) -> tuple[float, int, int]:
     gc.collect()
     began, before = time.perf_counter(), tracemalloc.get_traced_memory()[0]
     owned = cluster._owners.owned_shards  # noqa: SLF001 - of this server
-    await asyncio.gather(*map(owned.open, range(count)))
+    await asyncio.gather(*(owned.open(shard, FREE) for shard in range(count)))
     took, threads = time.perf_counter() - began, threading.active_count()
     gc.collect()
     return took, tracemalloc.get_traced_memory()[0] - before, threads
@@ -317,7 +318,7 @@ def _cluster(objects: SlowObjects, count: int) -> tuple[Cluster, Callable[[], St
     """Make the parts of a server whose state is in these objects."""
     stated: dict[str, Any] = {"state": "s3://bucket/folder", "cluster": "on", "cluster_secret": SECRET}
     settings = Settings(**stated, cluster_address="http://10.0.0.7:8000", shards=count, lease_ms=0, max_graphs=10**7)
-    with patch.object(composition, "open_shared", lambda place, shards: objects):
+    with patch.object(composition, "open_objects", lambda place: objects):
         cluster = Cluster(settings)
     cluster.open_store(lambda outcome, seconds: None, None)
     return cluster, lambda: cluster._owners.owned_shards._make(0)  # noqa: SLF001 - of this server

@@ -55,7 +55,7 @@ class Cluster:
         self._settings = settings
         self._reader_counts = ReaderCounts()
         self.pool = ClusterPool(settings, self._reader_counts)
-        self._peers = HttpPeers(self._secret)
+        self._peers = HttpPeers(self._secret, address)
         self._objects = open_objects(settings.state)
         self._address, self._process = address, secrets.token_hex(8)
         self._shard_threads = SharedThreads(_SHARD_THREADS)
@@ -75,7 +75,7 @@ class Cluster:
         place = place_name(settings.state)
         prepare = partial(prepare_shared, self._objects, place, settings.shards)
         patience = patience_of(settings.lease_ms / 1000)
-        watch = Watch(self._owners, self._peers, self._objects, prepare, place, self._process, patience)
+        self._watch = watch = Watch(self._owners, self._peers, self._objects, prepare, place, self._process, patience)
         self.store = SharedStore(settings, self.pool, self._owners, self._peers, self._reader_counts, watch)
         self.pool.find, self.pool.recall, self.pool.find_graph = (
             self.store.versions, self.store.recall, self.store.graph
@@ -92,7 +92,7 @@ class Cluster:
         """Add the paths between servers to the application. Forwarded requests go to `guarded` alone."""
         max_bytes = self._settings.max_tensor_bytes + _QUESTION_OVERHEAD
         questions = PeerQuestions(self._owners)
-        return PeerApplication(app, guarded, routes, questions, self._secret, max_bytes, self._process)
+        return PeerApplication(app, guarded, routes, questions, self._secret, max_bytes, self._watch)
 
     def _journal(self, shard: int) -> ObjectJournal:
         place = f"{place_name(self._settings.state)} ({folder_of(shard)})"

@@ -7,18 +7,20 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import aiohttp
 
 from service.cluster.connecting import PeerConnections, body_of
 from service.cluster.protocol import (
+    ADDRESS_HEADER,
     ALIVE,
     MISDIRECTED,
     PROCESS_HEADER,
     PROTOCOL,
     PROTOCOL_HEADER,
     SECRET_HEADER,
+    STORE_HEADER,
     Answer,
     Silent,
     Slow,
@@ -41,12 +43,20 @@ _T = TypeVar("_T")
 _logger = logging.getLogger("gradserve.cluster")
 
 
+class Alive(NamedTuple):
+    """Server that answers: the name of its process, None in earlier versions, and whether it reaches the store."""
+
+    process: str | None
+    reaches_store: bool
+
+
 class HttpPeers:
     """Client of other servers, for one event loop."""
 
-    def __init__(self, secret: str) -> None:
-        self._secret = secret
-        headers = {SECRET_HEADER: secret, PROTOCOL_HEADER: str(PROTOCOL)}
+    def __init__(self, secret: str, address: str) -> None:
+        """`address` is where other servers reach this one."""
+        self._secret, self._address = secret, address
+        headers = {SECRET_HEADER: secret, PROTOCOL_HEADER: str(PROTOCOL), ADDRESS_HEADER: address}
         self._connections = PeerConnections(_CONNECTIONS, PEER_SILENCE, headers)
         #: called with the address of a server that does not accept the secret or the protocol of this one
         self.on_stranger: Callable[[str], None] = lambda address: None
@@ -54,7 +64,7 @@ class HttpPeers:
 
     def for_another_loop(self) -> HttpPeers:
         """Return a client with the same secret for another event loop."""
-        return HttpPeers(self._secret)
+        return HttpPeers(self._secret, self._address)
 
     async def ask(
         self, address: str, question: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
@@ -115,23 +125,19 @@ class HttpPeers:
         finally:
             watch.end()
 
-    async def process_at(self, address: str) -> str | None:
-        """Return the name of the process that answers at an address; None if nobody of this cluster does."""
+    async def probe(self, address: str) -> Alive | None:
+        """Return who answers at an address; None if nobody of this cluster does."""
+        url = f"{address}{CLUSTER_PREFIX}{ALIVE}"
         try:
-            async with await self._probe(address) as response:
-                return response.headers.get(PROCESS_HEADER) if response.status == HTTPStatus.OK else None
+            async with await self._connections.request("GET", url, total_seconds=PEER_SILENCE) as response:
+                if response.status == HTTPStatus.OK:
+                    return Alive(response.headers.get(PROCESS_HEADER), STORE_HEADER in response.headers)
         except (aiohttp.ClientError, TimeoutError):
-            return None
+            pass
+        return None
 
     async def _is_alive(self, address: str) -> bool:
-        try:
-            async with await self._probe(address) as response:
-                return response.status == HTTPStatus.OK
-        except (aiohttp.ClientError, TimeoutError):
-            return False
-
-    async def _probe(self, address: str) -> aiohttp.ClientResponse:
-        return await self._connections.request("GET", f"{address}{CLUSTER_PREFIX}{ALIVE}", total_seconds=PEER_SILENCE)
+        return await self.probe(address) is not None
 
     def _check_response(self, response: aiohttp.ClientResponse, address: str) -> None:
         """Raise Moved, or Refusal if the servers do not understand each other."""

@@ -34,6 +34,7 @@ from service.cluster.http_peers import HttpPeers
 from service.cluster.owners import Owner, Owners
 from service.cluster.peer_routes import respond_misdirected
 from service.cluster.protocol import (
+    ADDRESS_HEADER,
     CALLER_HEADER,
     PASSED,
     PROTOCOL_HEADER,
@@ -57,7 +58,7 @@ _READ_METHODS: Final = ("GET", "HEAD")
 #: header fields of one connection, and fields that are written anew
 _HOP_HEADERS: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "host", "date", "server", "expect"}
-    | {name.lower() for name in (SECRET_HEADER, PROTOCOL_HEADER, CALLER_HEADER, REQUEST_ID_HEADER)}
+    | {name.lower() for name in (SECRET_HEADER, PROTOCOL_HEADER, ADDRESS_HEADER, CALLER_HEADER, REQUEST_ID_HEADER)}
 )
 
 

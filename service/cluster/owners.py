@@ -256,7 +256,7 @@ class Owners:
         today: Callable[[], float] = time.time,
         shards: int = UNRECORDED_SHARDS,
     ) -> None:
-        self.address, self.owned_shards = address, owned_shards
+        self.address, self.owned_shards, self.shards = address, owned_shards, shards
         self._shard = lru_cache(4096)(partial(shard_of, shards=shards))
         self._directory, self._executor = directory, executor
         self.clock, self._today = clock, today
@@ -332,6 +332,11 @@ class Owners:
         if store.commits.lost is None and fence.is_blind:
             raise Moved(None, is_blind=True)
         return current
+
+    async def learn(self, shard: int, expires: float) -> None:
+        """Look up the owner of a shard, unless it is this server. Raises Refusal: not_ready."""
+        if self.owned_shards.get(shard) is None:
+            await self._look_up(shard, expires)
 
     async def still_owns(self, store: StoreService, expires: float) -> bool:
         """Return whether memory is current at some moment after the call. Raises Refusal: not_ready."""

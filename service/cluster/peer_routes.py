@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.api.media import JSON
 from service.cluster.owners import Owners
 from service.cluster.protocol import (
+    ADDRESS_HEADER,
     ALIVE,
     CALLER_HEADER,
     MISDIRECTED,
@@ -24,6 +25,7 @@ from service.cluster.protocol import (
     PROTOCOL,
     PROTOCOL_HEADER,
     SECRET_HEADER,
+    STORE_HEADER,
     Moved,
     caller_of,
     message_of,
@@ -36,6 +38,7 @@ from service.cluster.protocol import (
     speaks,
     stored_of,
 )
+from service.cluster.watch import Watch
 from service.core.errors import Refusal, internal_error
 from service.core.keys.caller import Caller, KeyScope
 from service.core.prefix import CLUSTER_PREFIX, path_within
@@ -142,12 +145,12 @@ class PeerApplication:
         questions: PeerQuestions,
         secret: str,
         max_bytes: int,
-        process: str,
+        watch: Watch,
     ) -> None:
-        """Questions have at most `max_bytes` bytes; `process` tells this process from others at its address."""
+        """Questions have at most `max_bytes` bytes; `watch` is told who asks."""
         self._app, self._forwarded, self._routes = app, forwarded, routes
         self._questions, self._secret, self._max_bytes = questions, secret.encode(), max_bytes
-        self._process = process
+        self._watch = watch
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -164,10 +167,16 @@ class PeerApplication:
             )
             await _respond(send, 409, [b""])
         elif path.startswith(f"{PASSED}/"):
+            self._watch.meet(headers.get(ADDRESS_HEADER))
             await self._serve_forwarded(scope, receive, send, headers)
         elif path == CLUSTER_PREFIX + ALIVE:
-            await _respond(send, 200, [b""], [(PROCESS_HEADER.lower().encode(), self._process.encode())])
+            self._watch.meet(headers.get(ADDRESS_HEADER))
+            fields = {PROCESS_HEADER: self._watch.process}
+            if self._watch.reaches_store:
+                fields[STORE_HEADER] = "1"
+            await _respond(send, 200, [b""], [(k.lower().encode(), v.encode()) for k, v in fields.items()])
         else:
+            self._watch.meet(headers.get(ADDRESS_HEADER))
             await self._answer(path.removeprefix(CLUSTER_PREFIX), scope, receive, send)
 
     async def _answer(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -24,6 +24,10 @@ CALLER_HEADER: Final = "Gradserve-Cluster-Caller"
 #: prefix of forwarded requests
 PASSED: Final = f"{CLUSTER_PREFIX}passed"
 ALIVE: Final = "alive"
+#: header field of the address of the server that asks
+ADDRESS_HEADER: Final = "Gradserve-Cluster-Address"
+#: header field of a response: present if the server reaches the store
+STORE_HEADER: Final = "Gradserve-Cluster-Store"
 #: header fields of a response: the process that answers; and with `MISDIRECTED`, the owner that it knows, and whether
 #: it is the owner itself but cannot reach the store
 PROCESS_HEADER: Final = "Gradserve-Cluster-Process"

@@ -347,7 +347,7 @@ class SharedStore:
             following.add_done_callback(consume_exception)
             self._together[key] = under_way, following
         try:
-            async with asyncio.timeout(None if expires == float("inf") else expires - self._owners.clock()):
+            async with asyncio.timeout(None if expires == float("inf") else max(0.0, expires - self._owners.clock())):
                 return await asyncio.shield(following)
         except TimeoutError:
             raise Slow(address) from None

@@ -3,17 +3,22 @@
 Every PERIOD seconds, a server reads a small object of the store, asks its own address who answers there, and asks a
 server that did not accept its secret again. It is not ready
 
-- while the store does not answer, or has not for shards that it owns (see `Contact`). A server that does not reach it
-  when it starts waits for it;
+- while the store does not answer, or has not for shards that it owns (see `Contact`), but another server reaches it. If
+  the store answers nobody, all stay ready: they can still compute. A server that does not reach the store when it
+  starts waits for it;
 - while another process answers at its address, as with a copied configuration. Both would take shards for their own,
   so the one that finds the other takes no part in the cluster;
 - while a server that was there before it does not accept its secret, or its version of the protocol. The older server
   stays ready: of two that do not understand each other, one must go on.
+
+For the first rule, servers have to know each other before the store is lost. So each of them looks up the owner of
+another shard from time to time, and greets the servers that it knows, which learn its address that way.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import time
 from collections.abc import Callable
@@ -21,7 +26,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Final
 
-from service.cluster.http_peers import HttpPeers
+from service.cluster.http_peers import Alive, HttpPeers
 from service.cluster.owners import Owners
 from service.core.errors import Refusal
 from service.store.contact import Contact, Retries
@@ -29,12 +34,21 @@ from service.store.objects import Missing, Objects
 from service.store.places import FORMAT_KEY
 
 PERIOD: Final = 2.0
+#: number of periods between two greetings, of shards that are looked up for one, and of servers that are greeted; and
+#: seconds after which a silent server is forgotten
+_GREETING: Final = 8
+_LOOKED_UP: Final = 2
+_GREETED: Final = 8
+_FORGOTTEN: Final = 600.0
 
 _logger = logging.getLogger("gradserve.cluster")
 
 
 class Watch:
-    """Watch of the server of `process` over its surroundings, for one event loop."""
+    """Watch of the server of `process` over its surroundings, for one event loop.
+
+    `process` tells this process from others at its address.
+    """
 
     def __init__(
         self,
@@ -52,7 +66,7 @@ class Watch:
         not answer, and RuntimeError. The store is lost after `patience` seconds without an answer.
         """
         self._owners, self._peers, self._objects, self._prepare = owners, peers, objects, prepare
-        self._place, self._process, self._patience = place, process, patience
+        self._place, self.process, self._patience = place, process, patience
         self._executor = ThreadPoolExecutor(1, "gradserve-watch")
         self._is_prepared = False
         #: what is wrong with the state, other than that the store does not answer
@@ -64,7 +78,11 @@ class Watch:
         #: address of an older server that does not understand this one
         self._stranger: str | None = None
         self.has_conflict = False
-        peers.on_stranger, owners.require_part = self._meet, self.require_part
+        #: times at which other servers were last heard of, by address
+        self._known: dict[str, float] = {}
+        self._others_reach_store = False
+        self._greetings = itertools.cycle(range(owners.shards))
+        peers.on_stranger, owners.require_part = self._estrange, self.require_part
 
     def begin(self) -> None:
         """Check, before this server listens, its address and the state, without waiting long for the store; blocks.
@@ -72,14 +90,14 @@ class Watch:
         Raises RuntimeError if another server has the address, or the state cannot be used.
         """
 
-        async def process_at_address() -> str | None:
+        async def who_answers() -> Alive | None:
             peers = self._peers.for_another_loop()
             try:
-                return await peers.process_at(self._owners.address)
+                return await peers.probe(self._owners.address)
             finally:
                 await peers.close()
 
-        if asyncio.run(process_at_address()) is not None:
+        if asyncio.run(who_answers()) is not None:
             raise RuntimeError(_same_address(self._owners.address))
         self._reading = self._executor.submit(self._read)
         wait([self._reading], self._patience)
@@ -88,8 +106,10 @@ class Watch:
 
     async def run(self) -> None:
         """Check again and again."""
-        while True:
+        for turn in itertools.count():
             await self.check()
+            if turn % _GREETING == 0:
+                await self._greet()
             await asyncio.sleep(PERIOD)
 
     async def check(self) -> None:
@@ -97,13 +117,24 @@ class Watch:
         if self._reading is None or self._reading.done():
             self._reading = self._executor.submit(self._read)
         await self._check_address()
-        if self._stranger is not None and await self._peers.process_at(self._stranger) is not None:
+        if self._stranger is not None and await self._peers.probe(self._stranger) is not None:
             self._stranger = None
+        self._others_reach_store = not self.reaches_store and await self._hear_of_store()
+
+    @property
+    def reaches_store(self) -> bool:
+        """Whether the store answers this server, as far as it knows."""
+        return self._is_prepared and not self._contact.is_lost and not self._owners.owned_shards.blind
+
+    def meet(self, address: str | None) -> None:
+        """Note the address of another server."""
+        if address is not None and address != self._owners.address:
+            self._known[address] = time.monotonic()
 
     def require_ready(self) -> None:
         """Return if the server can answer. Raises Refusal: not_ready."""
         self._owners.require_part()
-        if self._contact.is_lost or self._owners.owned_shards.blind:
+        if self._others_reach_store:
             raise Refusal("not_ready", "the storage of the server's state does not respond", retry_after=1)
         if self._stranger is not None:
             detail = (
@@ -131,8 +162,8 @@ class Watch:
 
     async def _check_address(self) -> None:
         address = self._owners.address
-        had_conflict, process = self.has_conflict, await self._peers.process_at(address)
-        self.has_conflict = process not in (None, self._process)
+        had_conflict, answer = self.has_conflict, await self._peers.probe(address)
+        self.has_conflict = answer is not None and answer.process != self.process
         if self.has_conflict and not had_conflict:
             _logger.error("%s", _same_address(address))
 
@@ -146,7 +177,30 @@ class Watch:
         if self.has_conflict:
             raise Refusal("not_ready", _same_address(self._owners.address), retry_after=5)
 
-    def _meet(self, address: str) -> None:
+    async def _greet(self) -> None:
+        """Find other servers, and greet the ones that are known."""
+        with suppress(Refusal):
+            self.require_part()
+            for shard in itertools.islice(self._greetings, _LOOKED_UP):
+                await self._owners.learn(shard, time.monotonic() + PERIOD)
+        for owner in self._owners.known_owners.values():
+            self._known.setdefault(owner.address, time.monotonic())
+        for address in self._latest():
+            if await self._peers.probe(address) is not None:
+                self.meet(address)
+
+    async def _hear_of_store(self) -> bool:
+        """Return whether another server reaches the store."""
+        answers = [await self._peers.probe(address) for address in self._latest()]
+        return any(answer is not None and answer.reaches_store for answer in answers)
+
+    def _latest(self) -> list[str]:
+        """Return the servers that were heard of last, and forget those that were not for long."""
+        now = time.monotonic()
+        self._known = {address: since for address, since in self._known.items() if now - since < _FORGOTTEN}
+        return sorted(self._known, key=lambda address: -self._known[address])[:_GREETED]
+
+    def _estrange(self, address: str) -> None:
         """Note a server that does not understand this one, if it was there first."""
         if any(o.address == address and o.began < self._began for o in self._owners.known_owners.values()):
             self._stranger = address

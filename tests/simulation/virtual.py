@@ -33,7 +33,7 @@ class World:
 
     def at(self, when: float, do: Callable[[], object]) -> None:
         """Schedule an event, after those already scheduled for the same time."""
-        heapq.heappush(self._coming, (when, next(self._order), do))
+        heapq.heappush(self._coming, (max(when, self.now), next(self._order), do))
 
     def run(self, until: float) -> None:
         """Run all events up to a time."""

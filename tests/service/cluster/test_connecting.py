@@ -32,7 +32,7 @@ def ask_server(answering: ConnectionHandler, ask: Callable[[HttpPeers, str], Awa
         over[-1].set_result(None)
 
     async def run() -> None:
-        peers = HttpPeers("secret")
+        peers = HttpPeers("secret", "http://a:1")
         server = await asyncio.start_server(served, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         try:
@@ -65,7 +65,7 @@ def deaf_port() -> int:
 
 def test_refused_connection_is_unreachable(deaf_port: int) -> None:
     async def ask() -> None:
-        peers = HttpPeers("secret")
+        peers = HttpPeers("secret", "http://a:1")
         try:
             await ask_versions(peers, f"http://127.0.0.1:{deaf_port}")
         finally:
