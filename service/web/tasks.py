@@ -144,7 +144,6 @@ def make_task(
 def make_upload_task(
     call: str,
     request: Request,
-    timeout: float,
     upload: BodyBuffer,
     *,
     graph: Registered | None = None,
@@ -157,7 +156,7 @@ def make_upload_task(
         call,
         asker,
         tenant,
-        timeout,
+        request.state.timeout,
         request.state.media,
         body,
         upload.memory,
