@@ -55,6 +55,8 @@ def rows(stage: Stage, seconds: float) -> Mapping[str, Callable[[], Row]]:
         "two-servers": made.two_servers,
         "store": made.store_elsewhere,
         "feed": made.feed_elsewhere,
+        "graph-processor": made.graph_processor,
+        "feed-processor": made.feed_processor,
         "sum": made.sum_here,
         "sum-cluster": made.sum_on_both,
         "takeover": made.takeover,
@@ -141,6 +143,44 @@ class _Rows:
         nodes = [{"op": "input"}, {"op": "sum", "operands": [0]}]
         asks = {"graph": {"nodes": nodes}, "feeds": [{"node": 0, "tensor_id": "weights"}]}
         return self._elsewhere("a resident tensor of 20 KB as a feed, cached, median", json.dumps(asks).encode(), 2)
+
+    def graph_processor(self) -> Row:
+        """The graph has been asked for before, so the other server computes while it asks the owner."""
+        graph = registered(self._stage.shared.servers[0], self._w1)
+        body = bodies.in_json(self._w1, graph=False)
+        return self._processor_elsewhere("W1 on a registered graph", f"/v1/graphs/{graph}/gradients", body)
+
+    def feed_processor(self) -> Row:
+        """As `feed_elsewhere`, with more connections."""
+        nodes = [{"op": "input"}, {"op": "sum", "operands": [0]}]
+        asks = {"graph": {"nodes": nodes}, "feeds": [{"node": 0, "tensor_id": "weights"}]}
+        pair = self._stage.shared
+        _asked(f"{pair.servers[0].url}/v1/tensors/weights", json.dumps(bodies.weights()).encode(), "PUT")
+        return self._processor_elsewhere(
+            "a resident tensor of 20 KB as a feed", "/v1/forward", json.dumps(asks).encode()
+        )
+
+    def _processor_elsewhere(self, what: str, path: str, body: bytes) -> Row:
+        """Processor time of both servers for a request that one of them gets."""
+        pair = self._stage.shared
+        targets = {each.url: target(f"{each.url}{path}", body, JSON) for each in pair.servers}
+
+        def took(url: str) -> float:
+            before = sum(processor_seconds(each.pid) for each in pair.servers)
+            found = closed_loop(targets[url], 8, self._seconds)
+            taken = sum(processor_seconds(each.pid) for each in pair.servers) - before
+            requests: float = found.rate * max(1, round(self._seconds))
+            return 1e6 * taken / requests
+
+        def bursts(number: int) -> tuple[float, float]:
+            while True:
+                owner, other = pair.owner()
+                found = _turns(*(partial(took, each.url) for each in (other, owner)))(number)
+                if pair.owner() == (owner, other):
+                    return found
+
+        title = f"processor time of a request for {what}, 8 connections"
+        return Row(title, ("through another server, both servers", "through the owner"), "µs", 1.3, bursts)
 
     def _elsewhere(self, title: str, body: bytes, bound: float) -> Row:
         """Whoever gets most of a shard's requests becomes its owner: a round in which that happened is made again."""

@@ -11,15 +11,13 @@ import (
 )
 
 // request is a request to send. A request that keeps (stores) something is retried only under an Idempotency-Key.
-// takesTime says whether its query accepts a timeout.
 type request struct {
-	method    string
-	path      string
-	query     url.Values
-	header    map[string]string
-	body      [][]byte
-	takesTime bool
-	keeps     bool
+	method string
+	path   string
+	query  url.Values
+	header map[string]string
+	body   [][]byte
+	keeps  bool
 }
 
 // within returns the path and the query with the remaining time.
@@ -28,7 +26,7 @@ func (r *request) within(left time.Duration, limited bool) string {
 	for name, values := range r.query {
 		query[name] = values
 	}
-	if limited && r.takesTime {
+	if limited {
 		query.Set("timeout_ms", strconv.FormatInt(max(1, left.Milliseconds()), 10))
 	}
 	if len(query) == 0 {
@@ -74,12 +72,11 @@ func computing(call string, graph *Graph, count int, asked asked, isRegistered b
 		return nil, within(call, err)
 	}
 	return &request{
-		method:    "POST",
-		path:      "/v1/" + call,
-		header:    map[string]string{"Content-Type": media, "Accept": accepted(media, asked)},
-		body:      body,
-		takesTime: true,
-		keeps:     len(asked.store) > 0,
+		method: "POST",
+		path:   "/v1/" + call,
+		header: map[string]string{"Content-Type": media, "Accept": accepted(media, asked)},
+		body:   body,
+		keeps:  len(asked.store) > 0,
 	}, nil
 }
 
@@ -111,7 +108,7 @@ func registering(graph *Graph, options RegisterOptions) (*request, error) {
 		return nil, err
 	}
 	header := map[string]string{"Content-Type": media, "Accept": mediaJSON}
-	return &request{method: "POST", path: "/v1/graphs", header: header, body: body, takesTime: true}, nil
+	return &request{method: "POST", path: "/v1/graphs", header: header, body: body}, nil
 }
 
 // putting builds the request that stores a tensor. Without a condition, repeating it changes nothing.
@@ -134,7 +131,7 @@ func putting(name string, tensor *Tensor, options PutOptions) (*request, error) 
 	header := conditions(options.IfMatch, options.IfNoneMatch)
 	keeps := len(header) > 0
 	header["Content-Type"], header["Accept"] = media, mediaJSON
-	return &request{method: "PUT", path: path, query: query, header: header, body: body, takesTime: true, keeps: keeps}, nil
+	return &request{method: "PUT", path: path, query: query, header: header, body: body, keeps: keeps}, nil
 }
 
 // alone encodes a tensor that is the whole body.
@@ -160,7 +157,7 @@ func getting(name, ifMatch, ifNoneMatch string, form Form) (*request, error) {
 		query.Set("encoding", string(form))
 		header["Accept"] = mediaJSON
 	}
-	return &request{method: "GET", path: path, query: query, header: header, takesTime: true}, nil
+	return &request{method: "GET", path: path, query: query, header: header}, nil
 }
 
 // puttingModel builds the request that stores a model. Without a condition, repeating it changes nothing.
@@ -177,7 +174,7 @@ func puttingModel(name string, definition ModelDefinition, options ModelOptions)
 	keeps := len(header) > 0
 	header["Content-Type"], header["Accept"] = mediaJSON, mediaJSON
 	return &request{
-		method: "PUT", path: path, header: header, body: [][]byte{body}, takesTime: true, keeps: keeps,
+		method: "PUT", path: path, header: header, body: [][]byte{body}, keeps: keeps,
 	}, nil
 }
 

@@ -27,7 +27,7 @@ export class Server {
     const body = [new TextEncoder().encode(write(fields))];
     const headers = { "Content-Type": JSON_TYPE, Accept: JSON_TYPE };
     const keeps = listOf(fields["store"]).length > 0;
-    return this.#ask({ method: "POST", path: `/v1/${name}`, headers, body, takesTime: true, keeps }, ending);
+    return this.#ask({ method: "POST", path: `/v1/${name}`, headers, body, keeps }, ending);
   }
 
   /** The catalogue of ops. */

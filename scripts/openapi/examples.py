@@ -59,13 +59,15 @@ GET_OP: Final = (by_head(no_such_op("additon", registry().hint("additon")), {"pa
 UNSEEN: Final = by_head(unseen())
 #: failure of every request that stores a resource
 UNCONFIRMED: Final = by_head(unconfirmed())
+#: failure of every request that waits for something other than a look at the state
+LATE: Final = by_head(deadline_exceeded(0.05))
 #: failures of every request that a worker runs
 WAITING: Final = (
     STOPPING,
     UNSEEN,
     by_head(queue_full(66, 1)),
     by_head(worker_died()),
-    by_head(deadline_exceeded(0.05)),
+    LATE,
 )
 NOT_SPOKEN: Final = of_headers("POST", _CSV)
 STATED: Final = (

@@ -11,10 +11,9 @@ from scripts.openapi import examples
 from scripts.openapi.examples import by_head, refusal_of
 from scripts.openapi.operation import Operation
 from scripts.openapi.tensor_operations import (
-    AFTER,
     IDEMPOTENCY_KEY,
     KEEPING,
-    LIMIT,
+    PAGING,
     STALE,
     TIMEOUT_MS,
     conditions,
@@ -77,16 +76,20 @@ def model_operations(graph_id: str) -> Iterator[tuple[str, Operation]]:
         Operation(
             model,
             known,
-            parameters=(_NAME, *_CONDITIONS),
+            parameters=(_NAME, TIMEOUT_MS, *_CONDITIONS),
             headers=("ETag",),
             bodiless={"304": "The client has the current version"},
         ),
     )
     yield (
         "deleteModel",
-        Operation(model, (*known, _PRECONDITION, *_KEEPING), parameters=(_NAME, *_CONDITIONS, IDEMPOTENCY_KEY)),
+        Operation(
+            model,
+            (*known, examples.LATE, _PRECONDITION, *_KEEPING),
+            parameters=(_NAME, TIMEOUT_MS, *_CONDITIONS, IDEMPOTENCY_KEY),
+        ),
     )
-    yield "listModels", Operation(ModelList.__name__, listing_failures("/v1/models"), parameters=(LIMIT, AFTER))
+    yield "listModels", Operation(ModelList.__name__, listing_failures("/v1/models"), parameters=PAGING)
 
 
 def _putting_failures(body: Json) -> Iterator[Failure]:

@@ -12,10 +12,9 @@ from scripts.openapi import examples
 from scripts.openapi.model_operations import in_use_failure, model_operations
 from scripts.openapi.operation import Operation
 from scripts.openapi.tensor_operations import (
-    AFTER,
     IDEMPOTENCY_KEY,
     KEEPING,
-    LIMIT,
+    PAGING,
     TIMEOUT_MS,
     listing_failures,
     storing_failures,
@@ -50,8 +49,8 @@ def operations() -> Mapping[str, Operation]:
         **dict(tensor_operations()),
         **dict(model_operations(_graph_id()["example"])),
         **{f"{name}{OF_GRAPH}": _on_registered(call) for name, call in calls().items()},
-        "listOps": Operation("Catalogue", examples.READING),
-        "getOp": Operation("OpInfo", (*examples.READING, *examples.GET_OP), parameters=(_NAME,)),
+        "listOps": Operation("Catalogue", examples.READING, parameters=(TIMEOUT_MS,)),
+        "getOp": Operation("OpInfo", (*examples.READING, *examples.GET_OP), parameters=(_NAME, TIMEOUT_MS)),
         "live": Operation("Health", examples.ANY),
         "ready": Operation("Health", (*examples.ANY, *examples.READY)),
     }
@@ -100,11 +99,11 @@ def _of_graphs() -> Iterator[tuple[str, Operation]]:
         REGISTER,
         Operation(full_record, failing, message, shown, named, REGISTER, statuses=statuses, headers=("Location",)),
     )
-    yield "listGraphs", Operation(GraphList.__name__, listing_failures("/v1/graphs"), parameters=(LIMIT, AFTER))
+    yield "listGraphs", Operation(GraphList.__name__, listing_failures("/v1/graphs"), parameters=PAGING)
     unknown = (*examples.READING, examples.UNSEEN, examples.unknown_graph("/v1/graphs/{graph_id}"))
-    yield "getGraph", Operation(full_record, unknown, parameters=(_graph_id(),))
-    deleting = (*unknown, in_use_failure(), *KEEPING)
-    yield "deleteGraph", Operation(summary, deleting, parameters=(_graph_id(), IDEMPOTENCY_KEY))
+    yield "getGraph", Operation(full_record, unknown, parameters=(_graph_id(), TIMEOUT_MS))
+    deleting = (*unknown, in_use_failure(), examples.LATE, *KEEPING)
+    yield "deleteGraph", Operation(summary, deleting, parameters=(_graph_id(), *named))
 
 
 @cache

@@ -27,14 +27,14 @@ _ABSENT: Final = "nothing"
 
 
 def _parameter(name: str, where: str, description: str, schema: Json, **more: Any) -> Json:
-    return {"name": name, "in": where, "required": False, "description": description, "schema": schema} | more
+    return {"name": name, "in": where, "description": description, "schema": schema} | more
 
 
 _TEXT: Final[Json] = {"type": "string"}
 TIMEOUT_MS: Final = _parameter(
     "timeout_ms",
     "query",
-    "Timeout of this request in milliseconds. It can only shorten the timeout of the server.",
+    "Timeout in milliseconds. It can only shorten the server's.",
     {"type": "integer", "format": "int64", "minimum": 1},
 )
 IDEMPOTENCY_KEY: Final = _parameter(
@@ -44,13 +44,15 @@ IDEMPOTENCY_KEY: Final = _parameter(
     "returns the first response and stores nothing twice.",
     _TEXT,
 )
-LIMIT: Final = _parameter(
+_LIMIT: Final = _parameter(
     "limit",
     "query",
     "Maximum number of entries in the page.",
     {"type": "integer", "format": "int64", "minimum": 1, "maximum": 1000, "default": 100},
 )
-AFTER: Final = _parameter("after", "query", "Value of `next` from the previous page.", _TEXT)
+_AFTER: Final = _parameter("after", "query", "Value of `next` from the previous page.", _TEXT)
+#: parameters of every listing
+PAGING: Final = (_LIMIT, _AFTER, TIMEOUT_MS)
 
 
 def name_of(noun: str, example: str) -> Json:
@@ -140,8 +142,8 @@ def tensor_operations() -> Iterator[tuple[str, Operation]]:
         "deleteTensor",
         Operation(
             summary,
-            (*examples.READING, examples.UNSEEN, _UNKNOWN, _NO_NAME, _PRECONDITION, *KEEPING),
-            parameters=(_NAME, *_CONDITIONS, IDEMPOTENCY_KEY),
+            (*examples.READING, examples.UNSEEN, examples.LATE, _UNKNOWN, _NO_NAME, _PRECONDITION, *KEEPING),
+            parameters=(_NAME, TIMEOUT_MS, *_CONDITIONS, IDEMPOTENCY_KEY),
         ),
     )
-    yield "listTensors", Operation(TensorList.__name__, listing_failures("/v1/tensors"), parameters=(LIMIT, AFTER))
+    yield "listTensors", Operation(TensorList.__name__, listing_failures("/v1/tensors"), parameters=PAGING)

@@ -84,9 +84,7 @@ class Cluster:
 
     def in_front_of(self, routes: FastAPI) -> ASGIApp:
         """Wrap the routes so that the owner answers each request."""
-        return OwnerRouting(
-            routes, self._settings, self._owners, self._peers, self.store, paths_of_state(self._settings)
-        )
+        return OwnerRouting(routes, self._owners, self._peers, self.store, paths_of_state(self._settings))
 
     def between(self, app: ASGIApp, guarded: ASGIApp, routes: Sequence[BaseRoute]) -> ASGIApp:
         """Add the paths between servers to the application. Forwarded requests go to `guarded` alone."""

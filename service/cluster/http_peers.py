@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -36,6 +36,11 @@ from service.core.prefix import CLUSTER_PREFIX
 
 #: seconds without an answer after which a server is probed, and the timeout of a probe
 PEER_SILENCE: Final = 1.0
+#: seconds for which a server counts as unreachable that was found silent after the deadline of a question
+_SILENT_SECONDS: Final = 30.0
+#: most seconds of a timeout, and the part of it, in which the answer of another server comes back
+_RETURN_SECONDS: Final = 0.05
+_RETURN_PART: Final = 0.1
 #: most connections to all servers together
 _CONNECTIONS: Final = 256
 _T = TypeVar("_T")
@@ -61,6 +66,9 @@ class HttpPeers:
         #: called with the address of a server that does not accept the secret or the protocol of this one
         self.on_stranger: Callable[[str], None] = lambda address: None
         self._strangers: set[str] = set()
+        #: servers that were found silent, and until when that is believed, unless they answer
+        self._silent: dict[str, float] = {}
+        self._probes: dict[str, asyncio.Task[None]] = {}
 
     def for_another_loop(self) -> HttpPeers:
         """Return a client with the same secret for another event loop."""
@@ -71,7 +79,7 @@ class HttpPeers:
     ) -> Answer:
         """Ask a question. Raises Moved, Unreachable, Silent, Slow, and the refusal of the other server."""
         # Remaining seconds instead of a deadline: the monotonic clocks of two machines are unrelated.
-        message = message_of({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs)
+        message = message_of({**head, "left": min(seconds_for_peer(expires), 86_400.0)}, blobs)
 
         async def send_question() -> tuple[aiohttp.ClientResponse, bytes]:
             url = f"{address}{CLUSTER_PREFIX}{question}"
@@ -109,21 +117,46 @@ class HttpPeers:
 
     async def close(self) -> None:
         """Close all connections."""
+        for probe in self._probes.values():
+            probe.cancel()
         await self._connections.close()
 
-    async def await_answer(self, address: str, answering: Awaitable[_T], expires: float) -> _T:
+    async def await_answer(self, address: str, answering: Coroutine[Any, Any, _T], expires: float) -> _T:
         """Wait for an answer as long as the server is alive. Raises Unreachable, Silent, Slow."""
+        if self._silent.pop(address, 0.0) > time.monotonic():
+            answering.close()
+            raise Unreachable(address)
         watch = _Watch(address, self._is_alive, expires)
         try:
             async with watch.patience:
                 watch.begin()
-                return await answering
+                answer = await answering
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise Unreachable(address) from error
         except (aiohttp.ClientError, TimeoutError) as error:
+            if watch.failure is None and watch.patience.expired():
+                self.suspect(address)
+                raise Slow(address) from error
             raise watch.failure or Silent(address) from error
         finally:
             watch.end()
+        self._silent.pop(address, None)
+        return answer
+
+    def suspect(self, address: str) -> None:
+        """Probe a server later, after a question whose deadline came before that of a probe.
+
+        Otherwise a dead owner would never be replaced if all clients had short timeouts.
+        """
+
+        async def probe() -> None:
+            await asyncio.sleep(PEER_SILENCE)
+            if not await self._is_alive(address):
+                self._silent[address] = time.monotonic() + _SILENT_SECONDS
+
+        if address not in self._probes:
+            self._probes[address] = asyncio.get_running_loop().create_task(probe())
+            self._probes[address].add_done_callback(lambda _: self._probes.pop(address))
 
     async def probe(self, address: str) -> Alive | None:
         """Return who answers at an address; None if nobody of this cluster does."""
@@ -163,11 +196,11 @@ class _Watch:
     """
 
     def __init__(self, address: str, lives: Callable[[str], Awaitable[bool]], expires: float) -> None:
-        self._address, self._is_alive, self._expires = address, lives, expires
+        self._address, self._is_alive = address, lives
         self._loop = asyncio.get_running_loop()
-        self.patience = asyncio.timeout(None)
-        #: why the wait has ended
-        self.failure: Silent | Slow | None = None
+        self.patience = asyncio.timeout(None if expires == float("inf") else expires - time.monotonic())
+        #: why the wait has ended before `expires`
+        self.failure: Silent | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._probe_task: asyncio.Task[None] | None = None
 
@@ -186,15 +219,18 @@ class _Watch:
         self._probe_task = self._loop.create_task(self._probe())
 
     async def _probe(self) -> None:
-        if time.monotonic() >= self._expires:
-            self.failure = Slow(self._address)
-        elif not await self._is_alive(self._address):
-            self.failure = Silent(self._address)
-        if self.failure is None:
+        if await self._is_alive(self._address):
             self.begin()
-        else:
+        elif not self.patience.expired():
             # The waiting task gets TimeoutError, and `await_answer` replaces it by `failure`.
+            self.failure = Silent(self._address)
             self.patience.reschedule(self._loop.time())
+
+
+def seconds_for_peer(expires: float) -> float:
+    """Return the seconds until another server must answer, so that its answer arrives before `expires`."""
+    left = expires - time.monotonic()
+    return left - min(_RETURN_SECONDS, left * _RETURN_PART)
 
 
 def _misunderstanding(address: str, version: str | None) -> str:

@@ -6,7 +6,8 @@ know owners, and send a request to any server. `OwnerRouting` is the middleware 
 
     client → B   PUT /v1/tensors/w                     B authenticates the caller, and locates the owner: A
     B → A        PUT /cluster/passed/v1/tensors/w      with the caller's name, namespace and scopes in a header, and the
-                                                       cluster's secret in another, instead of the client's key
+                                                       cluster's secret in another, instead of the client's key; a
+                                                       third one has the seconds of the timeout that are over
     A            serves it with its store of the shard, through the same routes
     A → B → client                                     status, fields and body as they come
 
@@ -30,12 +31,13 @@ import aiohttp
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.cluster.http_peers import HttpPeers
+from service.cluster.http_peers import HttpPeers, seconds_for_peer
 from service.cluster.owners import Owner, Owners
 from service.cluster.peer_routes import respond_misdirected
 from service.cluster.protocol import (
     ADDRESS_HEADER,
     CALLER_HEADER,
+    ELAPSED_HEADER,
     PASSED,
     PROTOCOL_HEADER,
     SECRET_HEADER,
@@ -47,7 +49,6 @@ from service.cluster.protocol import (
 )
 from service.cluster.shared_store import SharedStore
 from service.core.errors import Refusal
-from service.core.settings import Settings
 from service.observe.store import StoreService
 from service.web.head import REQUEST_ID_HEADER
 from service.web.responses import problem_response
@@ -58,7 +59,10 @@ _READ_METHODS: Final = ("GET", "HEAD")
 #: header fields of one connection, and fields that are written anew
 _HOP_HEADERS: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "host", "date", "server", "expect"}
-    | {name.lower() for name in (SECRET_HEADER, PROTOCOL_HEADER, ADDRESS_HEADER, CALLER_HEADER, REQUEST_ID_HEADER)}
+    | {
+        name.lower()
+        for name in (SECRET_HEADER, PROTOCOL_HEADER, ADDRESS_HEADER, CALLER_HEADER, ELAPSED_HEADER, REQUEST_ID_HEADER)
+    }
 )
 
 
@@ -68,13 +72,12 @@ class OwnerRouting:
     def __init__(
         self,
         app: ASGIApp,
-        settings: Settings,
         owners: Owners,
         peers: HttpPeers,
         store: SharedStore,
         paths: frozenset[str],
     ) -> None:
-        self._app, self._seconds, self._paths = app, settings.timeout_ms / 1000, paths
+        self._app, self._paths = app, paths
         self._owners, self._peers, self._store = owners, peers, store
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,7 +96,7 @@ class OwnerRouting:
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         state = scope["state"]
-        namespace, expires = state["caller"].namespace, state["arrived"] + self._seconds
+        namespace, expires = state["caller"].namespace, state["expires"]
         if state.get("passed"):
             # Forwarded once already: answer or raise Moved. Servers that disagree on the owner must not form a loop.
             await self._serve(await self._owners.owned_store(namespace, expires), scope, receive, send)
@@ -138,6 +141,7 @@ class OwnerRouting:
         ]
         headers += [
             (CALLER_HEADER, row_of_caller(scope["state"]["caller"])),
+            (ELAPSED_HEADER, str(scope["state"]["timeout"] - seconds_for_peer(expires))),
             (REQUEST_ID_HEADER, scope["state"]["request_id"]),
         ]
         content = None

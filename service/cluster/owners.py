@@ -22,8 +22,9 @@ time, never consistency. OPENING_INTERVAL bounds that cost: for some seconds aft
 so that servers that cannot reach each other do not take a shard back and forth.
 
 An owner that cannot reach the object store for about three leases is *blind*: it says so to servers that ask, and the
-first of them takes the shard over. A shard whose requests come to another server most of the time is handed over to that one by name: the last
-commit names the successor, and others ask the successor instead of opening the shard themselves.
+first of them takes the shard over. A shard whose requests come to another server most of the time is handed over to
+that one by name: the last commit names the successor, and others ask the successor instead of opening the shard
+themselves.
 
 Requests that change something are sent to an owner at most once. If it may have received one and did not answer, the
 client gets `unconfirmed` (`repeats`).

@@ -19,6 +19,7 @@ from service.cluster.protocol import (
     ADDRESS_HEADER,
     ALIVE,
     CALLER_HEADER,
+    ELAPSED_HEADER,
     MISDIRECTED,
     PASSED,
     PROCESS_HEADER,
@@ -203,7 +204,9 @@ class PeerApplication:
         inner: dict[str, Any] = {**scope, "path": path_within(scope).removeprefix(PASSED), "root_path": ""}
         inner["raw_path"] = scope["raw_path"][scope["raw_path"].index(PASSED.encode()) + len(PASSED) :]
         caller = caller_of(headers[CALLER_HEADER])
-        inner["state"] = {**scope.get("state", {}), "caller": caller, "prefix": "", "passed": True}
+        state = {"arrived": time.monotonic(), **scope.get("state", {})}
+        state["arrived"] -= float(headers.get(ELAPSED_HEADER, "0"))
+        inner["state"] = {**state, "caller": caller, "prefix": "", "passed": True}
         inner["state"]["route_path"] = route_path(inner, self._routes)
 
         async def marked(message: Message) -> None:

@@ -21,6 +21,8 @@ PROTOCOL: Final = 1
 SECRET_HEADER: Final = "Gradserve-Cluster-Secret"  # noqa: S105 - its name
 PROTOCOL_HEADER: Final = "Gradserve-Cluster-Protocol"
 CALLER_HEADER: Final = "Gradserve-Cluster-Caller"
+#: header field of a forwarded request: the seconds of its timeout that are over
+ELAPSED_HEADER: Final = "Gradserve-Cluster-Elapsed"
 #: prefix of forwarded requests
 PASSED: Final = f"{CLUSTER_PREFIX}passed"
 ALIVE: Final = "alive"

@@ -350,6 +350,7 @@ class SharedStore:
             async with asyncio.timeout(None if expires == float("inf") else max(0.0, expires - self._owners.clock())):
                 return await asyncio.shield(following)
         except TimeoutError:
+            self._peers.suspect(address)
             raise Slow(address) from None
 
     async def _ask_next(

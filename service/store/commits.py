@@ -33,7 +33,7 @@ from typing import Any, Final
 from service.core.errors import Refusal, deadline_exceeded, internal_error, stopping
 from service.store.changes import Change
 from service.store.contact import Retries
-from service.store.fence import Fence
+from service.store.fence import Fence, unseen
 from service.store.journal import Journal, StateFull, StateLost, StateUnknown
 from service.store.writes import Name, Write, commit_of, name_of
 
@@ -102,7 +102,7 @@ class Proposal:
     """Changes that are made atomically; `done` is called once, with the reason if they were not made.
 
     A proposal that was not begun by `expires`, on the monotonic clock, is too late; its error message names `timeout`.
-    If it was begun by then and may still be made, `unsure` is called then, and `done` when the outcome is known.
+    If it was begun by then, `unsure` is called then, and `done` when the outcome is known.
 
     `complete` fills in an answer that tells what a write replaced, at the moment of the decision: a value read earlier
     may have been replaced since. It gets the value that each change replaces, or None, and returns the same changes.
@@ -118,6 +118,7 @@ class Proposal:
     submitted: float = 0.0
     timer: asyncio.TimerHandle | None = None
     is_answered: bool = False
+    may_be_made: bool = True
 
     @property
     def names(self) -> set[Name]:
@@ -282,9 +283,11 @@ class Commits:
     ) -> bool:
         """Decide, write, settle and answer; return False if there is no space for all, but may be for some."""
         decisions = [self._decide(proposal) for proposal in batch]
+        for proposal, (_, accepted) in zip(batch, decisions, strict=True):
+            proposal.may_be_made = bool(accepted)
         changes = [change for _, accepted in decisions for change in accepted]
         parts = [*groups, *([change.write for change in accepted] for _, accepted in decisions)]
-        refusal = await (self._write(parts) if any(parts) else self._confirm())
+        refusal = await (self._write(parts) if any(parts) else self._confirm(max(each.expires for each in batch)))
         if refusal is None:
             self._settle(changes)
         else:
@@ -307,7 +310,7 @@ class Commits:
         try:
             if self.lost is not None:
                 raise self.lost
-            if proposal.expires <= self._clock():
+            if proposal.is_answered or proposal.expires <= self._clock():
                 raise deadline_exceeded(proposal.timeout)
             replaced = [change.table.latest(change.key) for change in proposal.changes]
             checks = [change.check(value) for change, value in zip(proposal.changes, replaced, strict=True)]
@@ -324,10 +327,10 @@ class Commits:
             change.table.expect(change.key, change.value)
         return None, needed
 
-    async def _confirm(self) -> Refusal | None:
-        """Have the fence confirm a decision that writes nothing; return the refusal if it does not."""
+    async def _confirm(self, expires: float) -> Refusal | None:
+        """Have the fence confirm by `expires` a decision that writes nothing; return the refusal if it does not."""
         try:
-            await self.fence.wait_until_current()
+            await self.fence.wait_until_current(expires)
         except Refusal as refusal:
             return refusal
         return None
@@ -363,7 +366,7 @@ class Commits:
         return None
 
     def _expire(self, proposal: Proposal) -> None:
-        """Answer a proposal whose time is up: it is too late, or its outcome is unknown."""
+        """Answer a proposal whose time is up: it is too late, its outcome is unknown, or its refusal is unconfirmed."""
         proposal.timer = None
         if proposal in self._waiting:
             self._waiting.remove(proposal)
@@ -374,9 +377,10 @@ class Commits:
 
     def _answer_unsure(self, proposal: Proposal) -> None:
         if proposal.unsure is not None and not proposal.is_answered:
-            self._count(proposal, "unconfirmed")
+            refusal = unconfirmed() if proposal.may_be_made else unseen()
+            self._count(proposal, refusal.code)
             proposal.is_answered = True
-            proposal.unsure(unconfirmed())
+            proposal.unsure(refusal)
 
     def _check_storage(self) -> None:
         """Answer everybody who waits for a storage that does not answer; called again and again during a commit."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from contextlib import suppress
 from typing import Final
 
 from starlette.types import Message, Scope
@@ -13,7 +14,7 @@ from service.core.errors import Refusal, internal_error
 from service.core.keys.caller import ANONYMOUS
 from service.web.body_reader import BodySpec, framing_of
 from service.web.connection import Connection
-from service.web.head import Head
+from service.web.head import Head, timeout_of
 from service.web.routing import route_of
 
 _logger = logging.getLogger("gradserve")
@@ -57,7 +58,10 @@ class AsgiHandler:
         except Refusal as refusal:
             self._failure, connection.unread = refusal, True
             return None
-        return BodySpec(framing, self, settings.timeout_ms / 1000)
+        timeout = settings.timeout_ms / 1000
+        with suppress(Refusal):  # the application reports it
+            timeout = timeout_of(self._head.query, settings.timeout_ms)
+        return BodySpec(framing, self, timeout)
 
     # The body.
 

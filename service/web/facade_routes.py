@@ -13,7 +13,7 @@ from service.core.errors import Refusal
 from service.facades.protocols import Facade, FacadeRoute, Listing
 from service.observe.store import StoreService
 from service.store.tables import no_graph
-from service.web.head import TIMEOUT, parameters_of, timeout_in
+from service.web.head import parameters_of
 from service.web.responses import from_reply, json_response
 from service.web.state import state_of, store_of, wait_until_current
 from service.web.tasks import make_upload_task, receive_body, tenant_of_request
@@ -39,15 +39,14 @@ def facade_router(facades: Iterable[Facade]) -> APIRouter:
 def _call(route: FacadeRoute) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
         state = state_of(request)
-        parameters = parameters_of(request.scope["query_string"], (TIMEOUT, *route.ignored))
-        timeout = timeout_in(parameters, state.settings.timeout_ms)
+        parameters_of(request.scope["query_string"], *route.ignored)
         find = _finder(store_of(request), request.state.caller.namespace)
         upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
-        task = make_upload_task(route.call, request, timeout, upload, subject=route.read_head(request.headers.get))
+        task = make_upload_task(route.call, request, upload, subject=route.read_head(request.headers.get))
         task.find_model = find
         if (name := request.path_params.get("name")) is not None:
             try:
-                await wait_until_current(request, timeout)
+                await wait_until_current(request)
                 task.set_model(name)
                 _check_version(request, name, task)
             except BaseException:

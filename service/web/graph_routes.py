@@ -16,7 +16,7 @@ from service.observe.store import StoreService
 from service.store.changes import Change, graph_deletion, new_graph
 from service.store.idempotency import Repetition
 from service.store.tables import Registered
-from service.web.head import page_of, timeout_of
+from service.web.head import page_of, parameters_of
 from service.web.repetition import answer_changes, answer_once
 from service.web.responses import from_reply
 from service.web.routes import add_calls, commit_deletion
@@ -43,9 +43,9 @@ async def register_graph(request: Request) -> Response:
         detail = f"the response is {JSON}, which Accept: {SAFETENSORS} excludes"
         raise Refusal("not_acceptable", detail, expected=JSON, got=SAFETENSORS)
     state, store = state_of(request), store_of(request)
-    timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
+    parameters_of(request.scope["query_string"])
     upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
-    task = make_upload_task(REGISTER, request, timeout, upload)
+    task = make_upload_task(REGISTER, request, upload)
 
     async def run(repetition: Repetition | None) -> Response:
         reply = await run_task(state.pool, task)
@@ -53,7 +53,7 @@ async def register_graph(request: Request) -> Response:
             reply = await _store_graph(store, task, reply, repetition)
         return from_reply(reply)
 
-    return await answer_once(request, store, run, upload, timeout)
+    return await answer_once(request, store, run, upload)
 
 
 async def _store_graph(store: StoreService, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:

@@ -185,7 +185,7 @@ def _forbidden_origin(origin: str) -> Refusal:
     return Refusal("forbidden", f"pages from {got} may not make this call", got=got)
 
 
-#: query parameter of every call with a deadline
+#: query parameter of every request
 TIMEOUT: Final = "timeout_ms"
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,18}")
 #: default and greatest number of entries on a page
@@ -194,8 +194,9 @@ _MAX_LIMIT: Final = 1000
 _LIMIT: Final = re.compile(r"[0-9]{1,9}")
 
 
-def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
-    """Parse the query's parameters, each at most once. Raises Refusal (invalid_field), also for others than `known`."""
+def parameters_of(query: bytes, *names: str) -> dict[str, str]:
+    """Parse the query's parameters, each at most once: `names` and `timeout_ms`. Raises Refusal (invalid_field)."""
+    known = (*names, TIMEOUT)
     parameters: dict[str, str] = {}
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         if name not in known or name in parameters:
@@ -211,12 +212,7 @@ def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
 
 def timeout_of(query: bytes, max_ms: int) -> float:
     """Return the timeout of a request in seconds: `timeout_ms`, at most `max_ms`. Raises Refusal (invalid_field)."""
-    return timeout_in(parameters_of(query, (TIMEOUT,)), max_ms)
-
-
-def timeout_in(parameters: dict[str, str], max_ms: int) -> float:
-    """Return the timeout in seconds, as `timeout_of`, from a query that may have other parameters too."""
-    timeout = parameters.get(TIMEOUT)
+    timeout = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)).get(TIMEOUT)
     if timeout is None:
         return max_ms / 1000
     if not _MILLISECONDS.fullmatch(timeout) or not int(timeout):
@@ -256,7 +252,7 @@ def names_of_page(existing: Iterable[str], limit: int, after: str | None) -> tup
 
 def page_of(query: bytes) -> Page:
     """Parse the page that a query asks for. Raises Refusal (invalid_field)."""
-    parameters = parameters_of(query, ("limit", "after"))
+    parameters = parameters_of(query, "limit", "after")
     limit = parameters.get("limit", str(_DEFAULT_LIMIT))
     if not _LIMIT.fullmatch(limit) or not 1 <= int(limit) <= _MAX_LIMIT:
         got = printable(limit) or "nothing"
@@ -325,6 +321,7 @@ def compute_call_of(path: str, query: bytes, media: Media, max_ms: int) -> Compu
     match = _CALL_PATH.fullmatch(path)
     if match is None or match[2] not in calls():
         return None
+    parameters_of(query)
     return ComputeCall(match[2], match[1], media, timeout_of(query, max_ms))
 
 

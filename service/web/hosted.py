@@ -127,7 +127,7 @@ class ObserverMiddleware:
         head = _HostedHead(scope["method"], path_within(scope), tuple(scope["headers"]))
         exchange = _CountedExchange(receive, send)
         await self._app(scope, exchange.receive, exchange.send)
-        if exchange.complete:
+        if exchange.complete and "request_id" in scope.get("state", {}):  # paths between servers have none
             head = head._replace(call=self._compute_call(head, scope))
             self._observe(exchange.finished(head, scope, time.monotonic() - arrived))
 

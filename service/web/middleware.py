@@ -1,8 +1,8 @@
 """ASGI middleware in front of the routes: origins, limits, keys, CORS, problem reports.
 
 `Guard` refuses a request because of its head if it can, and counts the bytes of its body otherwise. It authenticates
-the caller, unless the connection has done so. How long a body may take is checked by the server that holds the
-connection.
+the caller, unless the connection has done so, and sets the deadline of the request, for everything that waits. How long
+a body may take is checked by the server that holds the connection.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from service.web.head import (
     check_head,
     media_of,
     new_id,
+    timeout_of,
     too_large,
     too_long,
     valid_request_id,
@@ -47,7 +48,7 @@ _logger = logging.getLogger("gradserve")
 
 
 class Guard:
-    """Middleware that authenticates callers, checks heads, and limits bodies."""
+    """Middleware that authenticates callers, checks heads, limits bodies, and sets deadlines."""
 
     def __init__(self, app: ASGIApp, settings: Settings, gate: Gate) -> None:
         self._app = app
@@ -68,6 +69,7 @@ class Guard:
                     raise too_large(limit)
                 holder = self._authenticate(scope)
                 receive = limit_body(receive, self._body_limit(scope))
+                self._set_deadline(scope)
             except Refusal as refusal:
                 app = problem_response(Request(scope), refusal)
             await app(scope, receive, send)
@@ -92,6 +94,15 @@ class Guard:
         if announced.isdecimal() and int(announced) > limit:
             raise too_long(limit, f"{announced} bytes")
         return limit
+
+    def _set_deadline(self, scope: Scope) -> None:
+        """Store the `timeout` of a request, in seconds, and its deadline `expires`, on the monotonic clock.
+
+        Raises Refusal: invalid_field.
+        """
+        state = scope["state"]
+        state["timeout"] = timeout_of(scope["query_string"], self._settings.timeout_ms)
+        state["expires"] = state["arrived"] + state["timeout"]
 
 
 def limit_body(receive: Receive, max_bytes: int) -> Receive:

@@ -14,7 +14,7 @@ from service.core.errors import Refusal
 from service.store.changes import Change, Condition, model_deletion, new_model
 from service.store.idempotency import Repetition
 from service.store.tables import StoredModel, graph_of_request, require_name
-from service.web.head import Media, names_of_page, page_of, parameters_of, timeout_of
+from service.web.head import Media, names_of_page, page_of, parameters_of
 from service.web.repetition import answer_changes, answer_once
 from service.web.responses import etag_header, from_reply, not_modified
 from service.web.routes import commit_deletion
@@ -42,9 +42,9 @@ async def put_model(request: Request) -> Response:
     if request.state.media.body_type != JSON:
         got = request.state.media.body_type
         raise Refusal("unsupported_media_type", f"a model must be sent as {JSON}, not {got}", expected=JSON, got=got)
-    timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
+    parameters_of(request.scope["query_string"])
     upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
-    read = make_upload_task(READ_MODEL, request, timeout, upload, subject=name)
+    read = make_upload_task(READ_MODEL, request, upload, subject=name)
 
     async def run(repetition: Repetition | None) -> Response:
         reply = await run_task(state.pool, read)
@@ -55,7 +55,7 @@ async def put_model(request: Request) -> Response:
                 reply = await _store_model(request, task, reply, condition, repetition)
         return from_reply(reply)
 
-    return await answer_once(request, store, run, upload, timeout)
+    return await answer_once(request, store, run, upload)
 
 
 def _check_task(request: Request, read: Task, reply: Reply) -> Task:
@@ -90,7 +90,7 @@ async def _store_model(
 async def get_model(request: Request) -> Response:
     """Get a model"""
     name, condition = _name(request), condition_of(request)
-    parameters_of(request.scope["query_string"], ())
+    parameters_of(request.scope["query_string"])
     await wait_until_current(request)
     model = store_of(request).models.get(request.state.caller.namespace, name)
     unmodified = not_modified(condition, name, model.etag, "model")
@@ -104,7 +104,7 @@ async def delete_model(request: Request) -> Response:
     Its graph and its bound tensors stay. Calls that are using the model continue. Returns the deleted model.
     """
     key = request.state.caller.namespace, _name(request)
-    parameters_of(request.scope["query_string"], ())
+    parameters_of(request.scope["query_string"])
     change = model_deletion(store_of(request).models, key, condition_of(request))
     return await commit_deletion(request, change, lambda deleted: deleted.record)
 

@@ -19,7 +19,6 @@ from service.store.changes import Change, new_answer
 from service.store.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
 from service.store.writes import AnswerRecord
 from service.web.head import without_time
-from service.web.state import deadline_of
 from service.web.tasks import BodyBuffer
 from service.workers.memory import offload
 from service.workers.task import Reply
@@ -40,12 +39,10 @@ async def answer_once(
     store: StateStore,
     answer: Callable[[Repetition | None], Awaitable[Response]],
     upload: BodyBuffer | None = None,
-    seconds: float | None = None,
 ) -> Response:
     """Answer a request, with the stored response if its Idempotency-Key has been answered before.
 
-    `seconds` is its timeout from arrival; by default, the server's. Keys of callers without the write scope are
-    ignored: stored responses are about writes.
+    Keys of callers without the write scope are ignored: stored responses are about writes.
 
     Raises Refusal: invalid_field, conflict, not_ready. The body is freed unless `answer` is called.
     """
@@ -56,7 +53,7 @@ async def answer_once(
     try:
         key = check_key(", ".join(keys))
         repetition = Repetition(caller.namespace, key, await _fingerprint(request, upload))
-        record = await store.begin(repetition, deadline_of(request, seconds))
+        record = await store.begin(repetition, request.state.expires)
     except BaseException:
         _release(upload)
         raise
@@ -71,7 +68,7 @@ async def answer_once(
     finally:
         store.end(repetition)
     if response.status_code == CONFLICT:  # another server may have received the call too, and stored its response first
-        record = await store.begin(repetition, deadline_of(request, seconds))
+        record = await store.begin(repetition, request.state.expires)
         store.end(repetition)
         if record is not None:
             return _replayed(record)

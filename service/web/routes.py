@@ -18,10 +18,10 @@ from service.observe.store import StateStore
 from service.store.changes import Change
 from service.store.idempotency import KEY_HEADER, Repetition
 from service.store.tables import no_graph
-from service.web.head import timeout_of
+from service.web.head import parameters_of
 from service.web.repetition import answer_changes, answer_once
 from service.web.responses import from_reply, json_response
-from service.web.state import deadline_of, state_of, store_of
+from service.web.state import state_of, store_of
 from service.web.tasks import make_upload_task, receive_body, tenant_of_request
 from service.workers.pool import run_task
 from service.workers.task import Reply, Task
@@ -55,15 +55,15 @@ def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
 
     async def endpoint(request: Request) -> Response:
         state, graph_id = state_of(request), request.path_params.get("graph_id")
-        timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
+        parameters_of(request.scope["query_string"])
         graph = None
         if graph_id is not None:
-            graph = await state.store.graph(request.state.caller.namespace, graph_id, deadline_of(request, timeout))
+            graph = await state.store.graph(request.state.caller.namespace, graph_id, request.state.expires)
         unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
         if unknown is not None and KEY_HEADER not in request.headers:
             raise unknown
         upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
-        task = make_upload_task(call, request, timeout, upload, graph=graph)
+        task = make_upload_task(call, request, upload, graph=graph)
 
         async def run(repetition: Repetition | None) -> Response:
             if unknown is not None:  # now; the graph may have existed when the call came for the first time
@@ -72,7 +72,7 @@ def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
             request.state.reply = reply = await run_task(state.pool, task)
             return from_reply(await settle_reply(request, state.store, task, reply, repetition))
 
-        return await answer_once(request, state.store, run, upload, timeout)
+        return await answer_once(request, state.store, run, upload)
 
     return endpoint
 
@@ -104,7 +104,7 @@ async def commit_deletion(request: Request, change: Change, write_body: Callable
             return [change, *answer_changes(store.answers, repetition, reply)]
 
         changes = [change, *answer_changes(store.answers, repetition, reply)]
-        await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000, complete)
+        await store.commit(changes, request.state.expires, request.state.timeout, complete)
         return from_reply(reply)
 
     return await answer_once(request, store, run)

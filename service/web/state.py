@@ -96,21 +96,12 @@ def store_of(request: Request) -> StoreService:
     return cast("StoreService", state_of(request).store if store is None else store)
 
 
-async def wait_until_current(request: Request, seconds: float | None = None) -> None:
-    """Wait until the store is known to be current, at most `seconds` from the request's arrival.
-
-    Raises Refusal: not_ready.
-    """
-    await store_of(request).commits.fence.wait_until_current(deadline_of(request, seconds))
+async def wait_until_current(request: Request) -> None:
+    """Wait until the store is known to be current. Raises Refusal (not_ready), at the request's deadline at latest."""
+    await store_of(request).commits.fence.wait_until_current(request.state.expires)
 
 
 def condition_of(request: Request) -> Condition:
     """Parse If-Match and If-None-Match. Raises Refusal: invalid_field."""
     headers = request.headers
     return header_condition(headers.getlist("if-match"), headers.getlist("if-none-match"))
-
-
-def deadline_of(request: Request, seconds: float | None = None) -> float:
-    """Return the deadline of a request on the monotonic clock: its arrival plus `seconds` or the server's timeout."""
-    arrived: float = request.state.arrived
-    return arrived + (state_of(request).settings.timeout_ms / 1000 if seconds is None else seconds)

@@ -147,7 +147,6 @@ def make_task(
 def make_upload_task(
     call: str,
     request: Request,
-    timeout: float,
     upload: BodyBuffer,
     *,
     graph: Registered | None = None,
@@ -160,7 +159,7 @@ def make_upload_task(
         call,
         asker,
         tenant,
-        timeout,
+        request.state.timeout,
         request.state.media,
         body,
         upload.memory,

@@ -16,7 +16,7 @@ from service.store.changes import Change, tensor_deletion
 from service.store.idempotency import Repetition
 from service.store.tables import TensorVersion, require_name
 from service.store.writes import Stored, TensorWrite
-from service.web.head import TIMEOUT, Media, choice_in, names_of_page, page_of, parameters_of, timeout_in
+from service.web.head import Media, choice_in, names_of_page, page_of, parameters_of
 from service.web.repetition import answer_changes, answer_once
 from service.web.responses import etag_header, from_reply, json_response, not_modified
 from service.web.routes import commit_deletion
@@ -40,12 +40,11 @@ async def put_tensor(request: Request) -> Response:
     responds at once, and the tensor is on disk within `written_within_ms` milliseconds.
     """
     state, store, name = state_of(request), store_of(request), _name(request)
-    parameters = parameters_of(request.scope["query_string"], ("durable", TIMEOUT))
+    parameters = parameters_of(request.scope["query_string"], "durable")
     durable = choice_in(parameters, "durable", ("true", "false")) == "true"
     condition = condition_of(request)
     upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
-    timeout = timeout_in(parameters, state.settings.timeout_ms)
-    task = make_upload_task(PUT_TENSOR, request, timeout, upload, subject=name)
+    task = make_upload_task(PUT_TENSOR, request, upload, subject=name)
 
     async def run(repetition: Repetition | None) -> Response:
         reply = await run_task(state.pool, task)
@@ -63,22 +62,22 @@ async def put_tensor(request: Request) -> Response:
         changes = answer_changes(store.answers, repetition, reply)
         return from_reply(await store.settle_and_wait(task, request.state.caller, reply, condition, changes, complete))
 
-    return await answer_once(request, store, run, upload, task.timeout)
+    return await answer_once(request, store, run, upload)
 
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
 async def get_tensor(request: Request) -> Response:
     """Get a tensor"""
     state, name = state_of(request), _name(request)
-    parameters = parameters_of(request.scope["query_string"], ("encoding", TIMEOUT))
+    parameters = parameters_of(request.scope["query_string"], "encoding")
     body = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
-    timeout = timeout_in(parameters, state.settings.timeout_ms)
-    await wait_until_current(request, timeout)
+    await wait_until_current(request)
     version, condition = store_of(request).tensors.get(request.state.caller.namespace, name), condition_of(request)
     if (unmodified := not_modified(condition, name, version.etag)) is not None:
         return unmodified
     requester, media = cast("Requester", request.state), Media(JSON, request.state.media.answer_type)
-    task = make_task(GET_TENSOR, requester, tenant_of_request(request), timeout, media, body, subject=name)
+    timeout, tenant = request.state.timeout, tenant_of_request(request)
+    task = make_task(GET_TENSOR, requester, tenant, timeout, media, body, subject=name)
     return from_reply(await run_task(state.pool, task))
 
 
@@ -89,7 +88,7 @@ async def delete_tensor(request: Request) -> Response:
     Calls that are using the tensor continue. Returns the deleted tensor without its elements.
     """
     key = request.state.caller.namespace, _name(request)
-    parameters_of(request.scope["query_string"], ())
+    parameters_of(request.scope["query_string"])
     change = tensor_deletion(store_of(request).tensors, key, condition_of(request))
     return await commit_deletion(
         request, change, lambda deleted: orjson.dumps(_stored(key[1], deleted, durable=True).summary())

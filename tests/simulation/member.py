@@ -219,6 +219,9 @@ class _Links:
             raise refusal_of_row(answer_head["refused"])
         return Answer(answer_head, rest)
 
+    def suspect(self, address: str) -> None:
+        """Act like `Peers`, but without a probe."""
+
     async def close(self) -> None:
         """Act like `Peers`."""
 

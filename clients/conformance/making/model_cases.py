@@ -106,7 +106,7 @@ def _conditions() -> Iterator[Case]:
 
 
 def _tries() -> Iterator[Case]:
-    """Yield which calls are retried, with which key, and which send a timeout."""
+    """Yield which calls are retried, with which key, and that all of them send a timeout."""
     absent = {"headers": {"if-none-match": "*"}}
     variants: dict[str, tuple[Json, Json]] = {
         "put-model-alone": (_PUT, _SEEN),
@@ -129,9 +129,11 @@ def _tries() -> Iterator[Case]:
     limited: Json = {"client": {"timeout_ms": 5000}}
     timed = [_SEEN | {"query": {"timeout_ms": left}} for left in ("5000", "4625")]
     yield exchange("deadline-of-put-model", [_BUSY, _CREATED], timed, [_RETURNED], calls=[_PUT], waits=[375], **limited)
-    yield exchange("deadline-of-get-model", [_FOUND], [_SEEN_GET], [_RETURNED], calls=[_GET], **limited)
-    yield exchange("deadline-of-delete-model", [_FOUND], [_SEEN_DELETE], [_RETURNED], calls=[_DELETE], **limited)
-    seen, listed = {"method": "GET", "path": "/v1/models"}, {"models": [_MODEL]}
+    whole: Json = {"query": {"timeout_ms": "5000"}}
+    yield exchange("deadline-of-get-model", [_FOUND], [_SEEN_GET | whole], [_RETURNED], calls=[_GET], **limited)
+    seen = _SEEN_DELETE | whole
+    yield exchange("deadline-of-delete-model", [_FOUND], [seen], [_RETURNED], calls=[_DELETE], **limited)
+    seen, listed = {"method": "GET", "path": "/v1/models"} | whole, {"models": [_MODEL]}
     calls = [{"do": "list_models"}]
     yield exchange(
         "deadline-of-list-models", [{"json": listed}], [seen], [{"returned": listed}], calls=calls, **limited

@@ -36,7 +36,7 @@ std::string path_on_graph(const std::string& call, const std::string& id) { retu
 
 std::string Request::target(std::optional<std::chrono::milliseconds> left) const {
     std::map<std::string, std::string> all = query;
-    if (left && takes_time) all["timeout_ms"] = std::to_string(std::max<std::int64_t>(1, left->count()));
+    if (left) all["timeout_ms"] = std::to_string(std::max<std::int64_t>(1, left->count()));
     std::string made = path;
     for (char separator = '?'; const auto& [name, value] : all) {
         made += std::exchange(separator, '&');
@@ -69,7 +69,6 @@ Request computing(const std::string& call, const Graph& graph, std::size_t count
         Request made{"POST", "/v1/" + call};
         made.headers = {{"Content-Type", body.media}, {"Accept", accepted(body, asked)}};
         made.body = std::move(body.pieces);
-        made.takes_time = true;
         made.keeps = !asked.store.empty();
         return made;
     });
@@ -83,7 +82,6 @@ Request registering(const Graph& graph, const RegisterOptions& options) {
     Request made{"POST", "/v1/graphs"};
     made.headers = {{"Content-Type", body.media}, {"Accept", media_json}};
     made.body = std::move(body.pieces);
-    made.takes_time = true;
     return made;
 }
 
@@ -106,7 +104,6 @@ Request putting(const std::string& name, const Tensor& tensor, const PutOptions&
     made.headers["Content-Type"] = body.media;
     made.headers["Accept"] = media_json;
     made.body = std::move(body.pieces);
-    made.takes_time = true;
     return made;
 }
 
@@ -118,7 +115,6 @@ Request getting(const std::string& name, const std::string& if_none_match, const
         made.query["encoding"] = word_of(*options.form);
         made.headers["Accept"] = media_json;
     }
-    made.takes_time = true;
     return made;
 }
 
@@ -132,7 +128,6 @@ Request putting_model(const std::string& name, const Json::Object& stated, const
     made.headers["Content-Type"] = body.media;
     made.headers["Accept"] = media_json;
     made.body = std::move(body.pieces);
-    made.takes_time = true;
     return made;
 }
 

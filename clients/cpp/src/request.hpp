@@ -14,15 +14,13 @@
 
 namespace gradserve {
 
-/// A request to send. A request that `keeps` (stores) something is retried only under an Idempotency-Key. `takes_time`
-/// says whether its query accepts a timeout.
+/// A request to send. A request that `keeps` (stores) something is retried only under an Idempotency-Key.
 struct Request {
     std::string method;
     std::string path;
     std::map<std::string, std::string> query{};
     std::map<std::string, std::string> headers{};
     std::vector<Bytes> body{};
-    bool takes_time = false;
     bool keeps = false;
 
     /// Returns the path and the query with the remaining time.

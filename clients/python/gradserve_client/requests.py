@@ -28,18 +28,13 @@ _CHUNK_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True)
 class Request:
-    """One HTTP request.
-
-    `accepts_timeout` tells whether its query may have `timeout_ms`. A request that `stores` something is retried only
-    under an Idempotency-Key.
-    """
+    """One HTTP request. A request that `stores` something is retried only under an Idempotency-Key."""
 
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Sequence[Buffer] = ()
-    accepts_timeout: bool = False
     stores: bool = False
 
     def __repr__(self) -> str:
@@ -56,7 +51,7 @@ class Request:
 
     def with_timeout(self, seconds: float | None) -> Request:
         """Return a copy that tells the server how many seconds are left, in whole milliseconds and at least 1."""
-        if seconds is None or not self.accepts_timeout:
+        if seconds is None:
             return self
         return replace(self, query={**self.query, "timeout_ms": str(max(1, int(seconds * 1000)))})
 
@@ -129,7 +124,7 @@ def call_request(
     media, body = message.encode(form)
     headers = {"Content-Type": media, "Accept": _accept_header(media, options)}
     stores = bool(options.get("store"))
-    return Request("POST", f"/v1/{call}", headers=headers, body=body, accepts_timeout=True, stores=stores)
+    return Request("POST", f"/v1/{call}", headers=headers, body=body, stores=stores)
 
 
 #: options that are not fields of the request, and the cotangent, which is added once `of` is known
@@ -246,7 +241,7 @@ def registration(graph: Graph, description: str, form: Form | None) -> Request:
     message.fields["graph"] = _graph_to_wire(graph, message)
     media, body = message.encode(message.form(form))
     headers = {"Content-Type": media, "Accept": JSON}
-    return Request("POST", "/v1/graphs", headers=headers, body=body, accepts_timeout=True)
+    return Request("POST", "/v1/graphs", headers=headers, body=body)
 
 
 def put(
@@ -263,7 +258,7 @@ def put(
     conditions = _conditions(if_match, if_none_match)
     query = {} if durable is None else {"durable": "true" if durable else "false"}
     headers = {"Content-Type": media, "Accept": JSON, **conditions}
-    return Request("PUT", _tensor_path(name), query, headers, body, accepts_timeout=True, stores=bool(conditions))
+    return Request("PUT", _tensor_path(name), query, headers, body, stores=bool(conditions))
 
 
 def _encode_single(array: Array, form: Form | None) -> tuple[str, list[Buffer]]:
@@ -280,7 +275,7 @@ def get(
     """Build the request that downloads a tensor, as safetensors unless another form is given."""
     query = {} if form in (None, "safetensors") else {"encoding": str(form)}
     headers = {"Accept": JSON if query else SAFETENSORS, **_conditions(if_match, if_none_match)}
-    return Request("GET", _tensor_path(name), query, headers, accepts_timeout=True)
+    return Request("GET", _tensor_path(name), query, headers)
 
 
 def delete(name: str, *, if_match: Resident | str | None = None) -> Request:
@@ -295,7 +290,7 @@ def put_model(
     conditions = _conditions(if_match, if_none_match)
     headers = {"Content-Type": JSON, "Accept": JSON, **conditions}
     body = [_dump_json(model_fields).encode()]
-    return Request("PUT", _model_path(name), {}, headers, body, accepts_timeout=True, stores=bool(conditions))
+    return Request("PUT", _model_path(name), {}, headers, body, stores=bool(conditions))
 
 
 def model(name: str) -> Request:

@@ -11,8 +11,7 @@ use crate::message::{size_of_constants, Asked, Message, JSON, SAFETENSORS};
 use crate::safetensors::Safetensors;
 use crate::{Error, Form, Graph, Result, Tensor};
 
-/// A request to send. A request that `keeps` (stores) something is retried only under an Idempotency-Key. `takes_time`
-/// says whether its query accepts a timeout.
+/// A request to send. A request that `keeps` (stores) something is retried only under an Idempotency-Key.
 #[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) method: Method,
@@ -20,21 +19,12 @@ pub(crate) struct Request {
     query: Vec<(&'static str, String)>,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Vec<Memory>,
-    takes_time: bool,
     pub(crate) keeps: bool,
 }
 
 impl Request {
     fn new(method: Method, path: String) -> Self {
-        Self {
-            takes_time: matches!(method, Method::POST | Method::PUT),
-            method,
-            path,
-            query: Vec::new(),
-            headers: Vec::new(),
-            body: Vec::new(),
-            keeps: false,
-        }
+        Self { method, path, query: Vec::new(), headers: Vec::new(), body: Vec::new(), keeps: false }
     }
 
     pub(crate) fn get(path: String) -> Self {
@@ -58,8 +48,7 @@ impl Request {
 
     /// Returns the path and the query with the remaining time.
     pub(crate) fn target(&self, left: Option<Duration>) -> String {
-        let timeout = left.filter(|_| self.takes_time);
-        let timeout = timeout.map(|left| ("timeout_ms", left.as_millis().max(1).to_string()));
+        let timeout = left.map(|left| ("timeout_ms", left.as_millis().max(1).to_string()));
         let mut target = self.path.clone();
         let mut mark = '?';
         for (name, value) in self.query.iter().cloned().chain(timeout) {
@@ -145,7 +134,6 @@ pub(crate) fn getting(
     form: Option<Form>,
 ) -> Result<Request> {
     let mut made = Request::get(tensor_path(name)?);
-    made.takes_time = true;
     made.condition("If-Match", if_match);
     made.condition("If-None-Match", if_none_match);
     let encoding = form.and_then(Form::encoding);

@@ -110,7 +110,7 @@ async fn listings_go_on() {
         "GET /v1/graphs" => reply(stream, 200, r#"{"graphs": [{"graph_id": "a", "node_count": 1}], "next": "a"}"#),
         _ => reply(stream, 200, r#"{"graphs": [{"graph_id": "b", "node_count": 1}]}"#),
     });
-    let client = still(&url);
+    let client = Client::builder(&url).surroundings(Still).timeout(None).build_async().unwrap();
     let mut listing = client.graphs();
     let mut ids = Vec::new();
     while let Some(graph) = listing.next().await {

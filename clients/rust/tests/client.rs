@@ -130,7 +130,7 @@ fn listings_ask_for_no_more_than_is_looked_at() {
         "GET /v1/tensors?limit=1" => reply(stream, 200, &format!(r#"{{"tensors": [{W}], "next": "a b"}}"#)),
         _ => reply_with(stream, 500, "", "{}"),
     });
-    let client = still(&url).build().unwrap();
+    let client = still(&url).timeout(None).build().unwrap();
     let mut listing = client.tensors().limit(1);
     assert_eq!(listing.next().unwrap().unwrap().name, "w");
     assert_eq!(requests.try_iter().count(), 1);

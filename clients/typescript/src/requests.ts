@@ -13,18 +13,13 @@ import { etagOf, Resident, Rows, type Store } from "./resident.js";
 import { Tensor, type TensorLike, tensor } from "./tensor.js";
 import type { Form } from "./tensor-json.js";
 
-/**
- * One request. `takesTime` says whether its query accepts a timeout.
- *
- * A request that `keeps` (stores) something is retried only under an Idempotency-Key.
- */
+/** One request. A request that `keeps` (stores) something is retried only under an Idempotency-Key. */
 export interface Request {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
   readonly query?: { readonly [name: string]: string };
   readonly headers?: { readonly [name: string]: string };
   readonly body?: readonly Bytes[];
-  readonly takesTime?: boolean;
   readonly keeps?: boolean;
 }
 
@@ -57,7 +52,7 @@ export function computing(call: string, graph: Graph, asked: Asked, isRegistered
   const { media, body } = message.encoded(form);
   const headers = { "Content-Type": media, Accept: accepted(media, asked) };
   const keeps = asked.store !== undefined && pairs(asked.store).length > 0;
-  return { method: "POST", path: `/v1/${call}`, headers, body, takesTime: true, keeps };
+  return { method: "POST", path: `/v1/${call}`, headers, body, keeps };
 }
 
 type Field<T> = (value: T, name: string, graph: Graph, message: Message) => unknown;
@@ -195,7 +190,7 @@ export function registration(graph: Graph, description: string, form: Form | und
   message.fields["graph"] = stated(graph, message);
   const { media, body } = message.encoded(message.form(form));
   const headers = { "Content-Type": media, Accept: JSON_TYPE };
-  return { method: "POST", path: "/v1/graphs", headers, body, takesTime: true };
+  return { method: "POST", path: "/v1/graphs", headers, body };
 }
 
 /** A version of a tensor that must or must not be stored: its handle, its etag, or "*" for any. */
@@ -219,7 +214,6 @@ export function put(name: string, value: TensorLike, { ifMatch, ifNoneMatch, dur
     query: stringified({ durable }),
     headers: { "Content-Type": media, Accept: JSON_TYPE, ...conditions },
     body,
-    takesTime: true,
     keeps: Object.keys(conditions).length > 0,
   };
 }
@@ -228,7 +222,7 @@ export function put(name: string, value: TensorLike, { ifMatch, ifNoneMatch, dur
 export function get(name: string, { ifMatch, ifNoneMatch, form }: Put): Request {
   const isBinary = form === undefined || form === "safetensors";
   const headers = { Accept: isBinary ? SAFETENSORS_TYPE : JSON_TYPE, ...conditionsOf(ifMatch, ifNoneMatch) };
-  return { method: "GET", path: pathOf(name), query: isBinary ? {} : { encoding: form }, headers, takesTime: true };
+  return { method: "GET", path: pathOf(name), query: isBinary ? {} : { encoding: form }, headers };
 }
 
 /** Builds the request that deletes a tensor. */
@@ -254,7 +248,6 @@ export function putModel(name: string, definition: ModelDefinition, { ifMatch, i
     path: pathOfModel(name),
     headers: { "Content-Type": media, Accept: JSON_TYPE, ...conditions },
     body,
-    takesTime: true,
     keeps: Object.keys(conditions).length > 0,
   };
 }

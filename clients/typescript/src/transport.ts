@@ -129,9 +129,9 @@ function baseOf(url: string): string {
   return parsed.origin + parsed.pathname.replace(/\/+$/, "");
 }
 
-/** Returns the query, with the remaining time if the request accepts it. */
+/** Returns the query, with the remaining time if there is a limit. */
 function queryOf(request: Stated, left: number | null): string {
-  const time = left === null || !request.takesTime ? {} : { timeout_ms: String(Math.max(1, Math.floor(left))) };
+  const time = left === null ? {} : { timeout_ms: String(Math.max(1, Math.floor(left))) };
   const query = new URLSearchParams({ ...request.query, ...time }).toString();
   return query && `?${query}`;
 }

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from socket import create_server
 
 import pytest
 
+from service.cluster import http_peers
 from service.cluster.connecting import body_of
-from service.cluster.http_peers import HttpPeers
-from service.cluster.protocol import Silent, Unreachable
+from service.cluster.http_peers import HttpPeers, seconds_for_peer
+from service.cluster.protocol import Silent, Slow, Unreachable
 from service.core.errors import Refusal
 
 #: function of a server that handles a connection
@@ -26,10 +28,10 @@ def ask_server(answering: ConnectionHandler, ask: Callable[[HttpPeers, str], Awa
     over = []
 
     async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        over.append(asyncio.get_running_loop().create_future())
+        over.append(ended := asyncio.get_running_loop().create_future())
         await answering(reader, writer)
         writer.close()
-        over[-1].set_result(None)
+        ended.set_result(None)
 
     async def run() -> None:
         peers = HttpPeers("secret", "http://a:1")
@@ -81,6 +83,33 @@ def test_connection_closed_without_an_answer_is_silent() -> None:
 
     with pytest.raises(Silent):
         ask_server(ends, ask_versions)
+
+
+def test_silent_server_is_slow_at_the_deadline_and_unreachable_for_the_next_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A deadline before that of a probe must not keep the server from being replaced."""
+
+    async def hangs(reader: asyncio.StreamReader, _: object) -> None:
+        await reader.read()  # until the other server gives up
+
+    async def ask(peers: HttpPeers, address: str) -> None:
+        with pytest.raises(Slow):
+            await peers.ask(address, "versions", {}, (), time.monotonic() + 0.01)
+        monkeypatch.setattr(http_peers, "PEER_SILENCE", 0.01)
+        await peers._probes[address]
+        with pytest.raises(Unreachable):
+            await ask_versions(peers, address)
+        assert not peers._silent, "the question after that is sent"
+
+    ask_server(hangs, ask)
+
+
+def test_another_server_answers_before_the_deadline() -> None:
+    for seconds in (0.01, 1.0, 1000.0):
+        now = time.monotonic()
+        assert now + seconds_for_peer(now + seconds) < now + seconds
+    assert seconds_for_peer(FOREVER) == FOREVER
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT"])

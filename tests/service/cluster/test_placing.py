@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
@@ -13,15 +14,23 @@ from starlette.requests import ClientDisconnect
 from service.cluster.http_peers import HttpPeers
 from service.cluster.owner_routing import OwnerRouting
 from service.cluster.owners import Owner
+from service.cluster.peer_routes import PeerApplication
+from service.cluster.protocol import CALLER_HEADER, ELAPSED_HEADER, PROTOCOL_HEADER, SECRET_HEADER, row_of_caller
 from service.core.errors import Refusal
+from service.core.keys.authentication import Gate
 from service.core.keys.caller import ANONYMOUS
 from service.core.settings import Settings
+from service.web.middleware import Guard
 
 PATH = "/v1/tensors/{name}"
 
 
 def route_request(method: str, *messages: object) -> tuple[list[dict[str, Any]], list[bytes]]:
-    """Route a request with these messages to an owner that closes each connection; return the answer and the heads."""
+    """Route a request with these messages to an owner that closes each connection; return the answer and the heads.
+
+    Of its timeout of 20 s, 5 s are over.
+    """
+    arrived = time.monotonic() - 5.0
     sent: list[dict[str, Any]] = []
     heads: list[bytes] = []
     coming = iter(messages or [{"type": "http.request"}])
@@ -49,17 +58,20 @@ def route_request(method: str, *messages: object) -> tuple[list[dict[str, Any]],
         async def handle_failure(*_: object, repeats: bool) -> None:
             raise Refusal("unconfirmed", f"repeats: {repeats}")
 
-        async def locate(*_: object) -> Owner:
+        async def locate(_: str, expires: float) -> Owner:
+            assert expires == arrived + 20.0
             return Owner(f"http://127.0.0.1:{port}", 0.0)
 
         owners: Any = SimpleNamespace(locate=locate, handle_failure=handle_failure)
         store: Any = SimpleNamespace(forwarded={"request": 0})
         app: Any = None
-        state = {"route_path": PATH, "caller": ANONYMOUS, "arrived": 0.0, "request_id": "r", "prefix": ""}
+        state = {"route_path": PATH, "caller": ANONYMOUS, "arrived": arrived, "request_id": "r", "prefix": ""}
         fields = [(b"content-length", b"9")] if messages else []
-        scope = {"type": "http", "method": method, "path": "/v1/tensors/w", "query_string": b"", "headers": fields}
+        scope = {"type": "http", "method": method, "path": "/v1/tensors/w", "headers": fields}
+        scope["query_string"] = b"timeout_ms=20000"
         try:
-            placing = OwnerRouting(app, Settings(), owners, peers, store, frozenset([PATH]))
+            routing = OwnerRouting(app, owners, peers, store, frozenset([PATH]))
+            placing = Guard(routing, Settings(), Gate())
             await placing({**scope, "raw_path": b"/v1/tensors/w", "state": state}, receive, send)
         finally:
             await peers.close()
@@ -102,3 +114,28 @@ def test_read_without_an_answer_may_be_repeated() -> None:
     sent, heads = route_request("GET")
     assert b"repeats: True" in sent[1]["body"]
     assert b"content-length" not in heads[0].lower()
+
+
+def test_owner_is_told_how_much_of_the_timeout_is_over() -> None:
+    _, heads = route_request("GET")
+    request_line, *lines = heads[0].decode().splitlines()
+    assert request_line == "GET /cluster/passed/v1/tensors/w?timeout_ms=20000 HTTP/1.1"
+    fields = dict(line.lower().split(": ") for line in lines if line)
+    elapsed = float(fields[ELAPSED_HEADER.lower()])
+    assert 5.0 < elapsed < 20.0
+
+    states: list[dict[str, Any]] = []
+
+    async def forwarded(scope: Any, *_: object) -> None:
+        states.append(scope["state"])
+
+    app: Any = None
+    questions: Any = None
+    peer = PeerApplication(app, forwarded, [], questions, "secret", 0)
+    headers = {SECRET_HEADER: "secret", PROTOCOL_HEADER: "1", CALLER_HEADER: row_of_caller(ANONYMOUS)}
+    path = "/cluster/passed/v1/tensors/w"
+    for more in ({ELAPSED_HEADER: "5.5"}, {}):
+        raw = [(name.lower().encode(), value.encode()) for name, value in {**headers, **more}.items()]
+        scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "headers": raw}
+        asyncio.run(peer({**scope, "state": {"arrived": 100.0}}, app, app))
+    assert [state["arrived"] for state in states] == [94.5, 100.0]

@@ -84,6 +84,18 @@ def test_unknown_outcome_is_unconfirmed(bench: Bench, answers: Answers) -> None:
     assert answers == [("a=1", "unconfirmed")]
 
 
+def test_refusal_in_doubt_at_its_deadline_is_not_unconfirmed(bench: Bench, answers: Answers) -> None:
+    """Nothing is written, whatever the look finds."""
+    bench.propose("a", "1", answers)
+    bench.run_next()
+    bench.disk.is_current = False
+    bench.propose("a", "2", answers, condition=ABSENT, expires=5.0)
+    bench.wait(6.0)
+    assert answers[1:] == [("a=2 unsure", "not_ready")]
+    bench.finish_look()
+    assert answers[2:] == [("a=2", "precondition_failed")]
+
+
 def test_refusal_from_memory_waits_for_a_look(bench: Bench, answers: Answers) -> None:
     bench.propose("a", "1", answers)
     bench.run_next()

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Any
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -126,7 +127,7 @@ def test_each_request_is_observed_once() -> None:
             ("/v1/forward", 200, 2, "/v1/forward"),
             ("/v1/graphs/none/forward", 404, 0, "/v1/graphs/{graph_id}/forward"),
             ("/v1/ops/exp", 200, 0, "/v1/ops/{name}"),
-            ("/v1/ops/exp", 405, 0, "/v1/ops/{name}"),
+            ("/v1/ops/exp", 200, 0, "/v1/ops/{name}"),
             ("/v1/forward/", 200, 2, "/v1/forward"),
             ("/nowhere", 404, 0, ""),
         ]
@@ -193,3 +194,20 @@ def test_other_scopes_are_passed_through() -> None:
         assert seen == ["lifespan"]
 
     run(scenario)
+
+
+def test_paths_between_servers_are_answered_and_not_observed() -> None:
+    """They have no request id, as in a cluster under another ASGI server."""
+    observed: list[object] = []
+
+    async def answer(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"alive"})
+
+    async def scenario() -> httpx.Response:
+        transport = httpx.ASGITransport(Hosted(answer, make_settings(), observed.append))
+        async with httpx.AsyncClient(transport=transport, base_url="http://a") as client:
+            return await client.get("/cluster/alive")
+
+    assert asyncio.run(scenario()).content == b"alive"
+    assert not observed

@@ -240,7 +240,7 @@ def test_front_error_is_reported_without_its_message(
         raise RuntimeError("secret")
 
     client = make_client()
-    monkeypatch.setattr("service.web.routes.timeout_of", broken)
+    monkeypatch.setattr("service.web.routes.parameters_of", broken)
     assert "secret" not in problem(client.post("/v1/forward", json={}), 500, "internal_error")["detail"]
     monkeypatch.setattr("service.web.middleware.check_head", broken)
     assert "secret" not in problem(client.get("/health/live"), 500, "internal_error")["detail"]

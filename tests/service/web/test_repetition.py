@@ -37,13 +37,11 @@ FIRST = AnswerRecord("", "k", "", "application/json", b"first", 1e12, 201, (("ET
 
 
 def request() -> Any:
-    settings = SimpleNamespace(timeout_ms=1000)
     return SimpleNamespace(
-        state=SimpleNamespace(caller=SimpleNamespace(scopes=[KeyScope.WRITE], namespace=""), arrived=0.0),
+        state=SimpleNamespace(caller=SimpleNamespace(scopes=[KeyScope.WRITE], namespace=""), expires=1.0),
         headers=Headers({"Idempotency-Key": "k"}),
         method="POST",
         scope={"path": "/v1/forward", "query_string": b""},
-        app=SimpleNamespace(state=SimpleNamespace(service=SimpleNamespace(settings=settings))),
     )
 
 
@@ -53,7 +51,7 @@ async def answer_call(store: Store, outcome: Response | Refusal) -> Response:
             raise outcome
         return outcome
 
-    return await answer_once(request(), store, answer, seconds=1.0)  # type: ignore[arg-type]
+    return await answer_once(request(), store, answer)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("outcome", [Response(status_code=409), under_way()], ids=["answered", "raised"])

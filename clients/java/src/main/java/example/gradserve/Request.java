@@ -10,30 +10,24 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/**
- * A request to send. A request that {@code keeps} (stores) something is retried only under an Idempotency-Key.
- * {@code takesTime} says whether its query accepts a timeout.
- */
+/** A request to send. A request that {@code keeps} (stores) something is retried only under an Idempotency-Key. */
 record Request(
-    String method, String path, Map<String, String> query, Map<String, String> headers, Body body, boolean takesTime,
-    boolean keeps) {
+    String method, String path, Map<String, String> query, Map<String, String> headers, Body body, boolean keeps) {
 
     Request withPath(String other) {
-        return new Request(method, other, query, headers, body, takesTime, keeps);
+        return new Request(method, other, query, headers, body, keeps);
     }
 
     Request withHeader(String name, String value) {
         Map<String, String> more = new LinkedHashMap<>(headers);
         more.put(name, value);
-        return new Request(method, path, query, more, body, takesTime, keeps);
+        return new Request(method, path, query, more, body, keeps);
     }
 
     /** Returns the path and the query with the remaining time. */
     String target(Optional<Duration> left) {
         Map<String, String> stated = new LinkedHashMap<>(query);
-        if (takesTime && left.isPresent()) {
-            stated.put("timeout_ms", String.valueOf(Math.max(1, left.get().toMillis())));
-        }
+        left.ifPresent(time -> stated.put("timeout_ms", String.valueOf(Math.max(1, time.toMillis()))));
         return stated.isEmpty() ? path : path + "?" + stated.entrySet().stream()
             .map(each -> each.getKey() + "=" + URLEncoder.encode(each.getValue(), StandardCharsets.UTF_8))
             .collect(Collectors.joining("&"));
@@ -56,7 +50,7 @@ record Request(
             // the client asks for safetensors.
             boolean isFile = form == Form.SAFETENSORS || asked.feedsResidents() && asked.form.isEmpty();
             Map<String, String> headers = sent(body, isFile ? Media.SAFETENSORS : Media.JSON);
-            return new Request("POST", "/v1/" + call, Map.of(), headers, body, true, !asked.store.isEmpty());
+            return new Request("POST", "/v1/" + call, Map.of(), headers, body, !asked.store.isEmpty());
         } catch (InputException wrong) {
             throw new InputException(call + ": " + wrong.getMessage());
         }
@@ -74,7 +68,7 @@ record Request(
         }
         message.fields.set("graph", message.graph(graph, graph.nodeCount()));
         Body body = message.body(message.form(options.form));
-        return new Request("POST", "/v1/graphs", Map.of(), sent(body, Media.JSON), body, true, false);
+        return new Request("POST", "/v1/graphs", Map.of(), sent(body, Media.JSON), body, false);
     }
 
     /** Builds the request that stores a tensor. Without a condition, repeating it changes nothing. */
@@ -91,7 +85,7 @@ record Request(
         headers.putAll(sent(body, Media.JSON));
         Map<String, String> query =
             options.durable.map(durable -> Map.of("durable", durable.toString())).orElse(Map.of());
-        return new Request("PUT", tensorPath(name), query, headers, body, true, keeps);
+        return new Request("PUT", tensorPath(name), query, headers, body, keeps);
     }
 
     /** Builds the request that stores a model. Without a condition, repeating it changes nothing. */
@@ -100,7 +94,7 @@ record Request(
         Map<String, String> headers = conditions(options.ifMatch, options.ifNoneMatch);
         boolean keeps = !headers.isEmpty();
         headers.putAll(sent(body, Media.JSON));
-        return new Request("PUT", modelPath(name), Map.of(), headers, body, true, keeps);
+        return new Request("PUT", modelPath(name), Map.of(), headers, body, keeps);
     }
 
     /** Builds the request that downloads a tensor, as safetensors unless another form is given. */
@@ -109,15 +103,15 @@ record Request(
         Optional<Form> text = options.form.filter(form -> form != Form.SAFETENSORS);
         headers.put("Accept", text.isPresent() ? Media.JSON : Media.SAFETENSORS);
         Map<String, String> query = text.map(form -> Map.of("encoding", form.word())).orElse(Map.of());
-        return new Request("GET", tensorPath(name), query, headers, Body.NONE, true, false);
+        return new Request("GET", tensorPath(name), query, headers, Body.NONE, false);
     }
 
     static Request reading(String path) {
-        return new Request("GET", path, Map.of(), Map.of("Accept", Media.JSON), Body.NONE, false, false);
+        return new Request("GET", path, Map.of(), Map.of("Accept", Media.JSON), Body.NONE, false);
     }
 
     static Request deleting(String path, String ifMatch) {
-        return new Request("DELETE", path, Map.of(), conditions(ifMatch, ""), Body.NONE, false, true);
+        return new Request("DELETE", path, Map.of(), conditions(ifMatch, ""), Body.NONE, true);
     }
 
     /** Builds the request for a page, which starts after an entry. */
@@ -125,7 +119,7 @@ record Request(
         Map<String, String> query = new LinkedHashMap<>();
         options.limit.ifPresent(limit -> query.put("limit", String.valueOf(limit)));
         options.after.ifPresent(after -> query.put("after", after));
-        return new Request("GET", "/v1/" + kind, query, Map.of("Accept", Media.JSON), Body.NONE, false, false);
+        return new Request("GET", "/v1/" + kind, query, Map.of("Accept", Media.JSON), Body.NONE, false);
     }
 
     static String tensorPath(String name) {
