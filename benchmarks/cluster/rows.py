@@ -168,7 +168,7 @@ class _Rows:
         def took(url: str) -> float:
             before = sum(processor_seconds(each.pid) for each in pair.servers)
             found = closed_loop(targets[url], 8, self._seconds)
-            taken = sum(processor_seconds(each.pid) for each in pair.servers) - before
+            taken: float = sum(processor_seconds(each.pid) for each in pair.servers) - before
             requests: float = found.rate * max(1, round(self._seconds))
             return 1e6 * taken / requests
 

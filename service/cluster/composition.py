@@ -78,7 +78,7 @@ class Cluster:
         self._watch = watch = Watch(self._owners, self._peers, self._objects, prepare, place, self._process, patience)
         self.store = SharedStore(settings, self.pool, self._owners, self._peers, self._reader_counts, watch)
         self.pool.find, self.pool.recall, self.pool.find_graph = (
-            self.store.versions, self.store.recall, self.store.graph
+            self.store.versions, self.store.recall, self.store.find_graph
         )  # fmt: skip
         return self.store
 

@@ -378,7 +378,7 @@ class Owners:
                 assert isinstance(location, Owner), "nothing that is here raises these"
                 await self.handle_failure(namespace, location, error, expires, repeats=repeats)
             if self.clock() >= expires:
-                raise _no_owner()
+                raise no_owner()
 
     async def handle_failure(
         self, namespace: str, owner: Owner, error: Moved | Unreachable | Silent | Slow, expires: float, *, repeats: bool
@@ -398,7 +398,7 @@ class Owners:
         self, shard: int, owner: Owner, error: Moved | Unreachable | Silent | Slow, expires: float
     ) -> None:
         if isinstance(error, Slow):  # the owner lives, and a takeover would not be faster
-            raise _no_owner()
+            raise no_owner()
         if self.known_owners.get(shard) == owner:
             del self.known_owners[shard]
         if isinstance(error, Moved) and not error.is_blind:
@@ -494,7 +494,7 @@ class Owners:
             owner = await asyncio.get_running_loop().run_in_executor(self._executor, self._directory.owner, shard)
         except (OSError, Damaged) as error:
             self._retries.failed(f"cannot find the owner of shard {shard}: {error}")
-            raise _no_owner() from None
+            raise no_owner() from None
         self._retries.succeeded()
         self.known_owners.pop(shard, None)
         if owner is not None and owner.address != self.address:
@@ -503,12 +503,18 @@ class Owners:
 
     async def _within(self, awaited: Awaitable[_T], expires: float) -> _T:
         try:
-            async with asyncio.timeout(None if expires == float("inf") else max(0.0, expires - self.clock())):
-                return await awaited
+            return await within(awaited, expires - self.clock())
         except TimeoutError:
-            raise _no_owner() from None
+            raise no_owner() from None
 
 
-def _no_owner() -> Refusal:
+async def within(awaited: Awaitable[_T], seconds: float) -> _T:
+    """Await something for so many seconds. Raises TimeoutError."""
+    async with asyncio.timeout(None if seconds == float("inf") else max(0.0, seconds)):
+        return await awaited
+
+
+def no_owner() -> Refusal:
+    """Return the refusal of a request whose owner was not found in time."""
     detail = "no server owns this part of the state at the moment; try again shortly"
     return Refusal("not_ready", detail, retry_after=1)

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from engine.ir.lru import LRU
+from service.cluster.owners import no_owner
 from service.core.errors import Refusal, internal_error
 from service.core.settings import Settings
 from service.store.tables import Registered, TensorVersion, no_graph
@@ -44,8 +46,8 @@ _LOOK_AHEAD_SECONDS: Final = 0.05
 Versions = Mapping[str, TensorVersion]
 #: finds the versions of names in a namespace until a deadline. Raises Refusal
 FindVersions = Callable[[str, Sequence[str], float], Awaitable[Versions]]
-#: finds a registered graph in a namespace until a deadline. Raises Refusal
-FindGraph = Callable[[str, str, float], Awaitable[Registered | None]]
+#: begins to look a registered graph up in a namespace; the result is shared, and raises Refusal
+FindGraph = Callable[[str, str], "asyncio.Future[Registered | None]"]
 #: returns the last known versions, if another server owns them and all are in memory here
 RecallVersions = Callable[[str, Sequence[str]], Versions]
 
@@ -180,53 +182,68 @@ class RecalledTask:
     """Task that runs on a registered graph of another server, while that one is asked whether the graph still exists.
 
     The reply is held until the owner has answered, as for tensors. If the graph was registered again with other names
-    of nodes, the task runs again.
+    of nodes, the task runs again. Many tasks share one look-up, and none needs an asyncio task.
     """
 
     def __init__(self, task: Task, done: Done, find: FindGraph, submit: Callable[[Task, Done], None]) -> None:
         self._task, self._done, self._find, self._submit = task, done, find, submit
-        self._lookup: asyncio.Task[None] | None = None
         self._reply: Reply | None = None
         #: handler of the reply, once the owner has answered
         self._on_reply: Callable[[Reply], None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._ended = False
 
     def begin(self, over: Callable[[], object]) -> None:
         """Run the task; call `over` before its reply is passed on."""
         graph_id, self._task.recalled, self._over = str(self._task.recalled), None, over
-        self._lookup = asyncio.get_running_loop().create_task(self._look_up(graph_id))
+        self._find(self._task.namespace, graph_id).add_done_callback(partial(self._found, graph_id))
         self._submit(self._task, self._handle_reply)
 
     def end(self) -> None:
-        """End the lookup: nobody waits for the reply."""
-        if self._lookup is not None:
-            self._lookup.cancel()
+        """End the task: nobody waits for the reply."""
+        self._ended = True
         if self._reply is not None:
-            self._reply.release()
+            reply, self._reply = self._reply, None
+            reply.release()
 
-    async def _look_up(self, graph_id: str) -> None:
-        task = self._task
+    def _found(self, graph_id: str, looked_up: asyncio.Future[Registered | None]) -> None:
+        """Decide what becomes of the reply."""
+        if self._ended or self._on_reply is not None:
+            return
         try:
-            graph = await self._find(task.namespace, graph_id, task.expires)
+            graph = looked_up.result()
             if graph is None:
                 raise no_graph(graph_id)
         except Refusal as refusal:
             self._on_reply = partial(self._refuse, refusal)
         except Exception:
-            _logger.exception("request %s: the lookup of its graph failed", task.request_id)
+            _logger.exception("request %s: the lookup of its graph failed", self._task.request_id)
             self._on_reply = partial(self._refuse, internal_error())
         else:
-            self._on_reply = self._answer if graph.key == task.graph else partial(self._repeat, graph)
-        if self._reply is not None:
+            self._on_reply = self._answer if graph.key == self._task.graph else partial(self._repeat, graph)
+        self._pass_on()
+
+    def _handle_reply(self, reply: Reply) -> None:
+        self._reply = reply
+        if self._on_reply is None:
+            seconds = max(0.0, self._task.expires - time.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+        else:
+            self._pass_on()
+
+    def _expire(self) -> None:
+        if self._on_reply is None:
+            self._on_reply = partial(self._refuse, no_owner())
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        if self._reply is not None and self._on_reply is not None:
             reply, self._reply = self._reply, None
             self._on_reply(reply)
 
-    def _handle_reply(self, reply: Reply) -> None:
-        if self._on_reply is None:
-            self._reply = reply
-        else:
-            self._on_reply(reply)
-
     def _answer(self, reply: Reply) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         self._over()
         self._done(reply)
 
@@ -237,7 +254,6 @@ class RecalledTask:
     def _repeat(self, graph: Registered, reply: Reply) -> None:
         reply.release()
         self._task.graph, self._task.graph_bytes = graph.key, graph.record
-        self._on_reply = self._answer
         self._submit(self._task, self._answer)
 
 

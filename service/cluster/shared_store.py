@@ -20,8 +20,9 @@ import orjson
 from engine.ir.lru import LRU
 from service.api.media import PROBLEM
 from service.cluster.http_peers import HttpPeers
-from service.cluster.owners import Owners
+from service.cluster.owners import Owners, no_owner, within
 from service.cluster.protocol import Answer, Moved, Silent, Slow, Unreachable, record_of, row_of_record, row_of_stored
+from service.cluster.together import Together
 from service.cluster.watch import Watch
 from service.core.errors import Refusal, internal_error
 from service.core.keys.caller import Caller, KeyScope
@@ -29,7 +30,6 @@ from service.core.settings import Settings
 from service.observe.store import StoreService, outcome, settling
 from service.observe.tally import ClusterStats, Holdings
 from service.store.changes import ALWAYS, Change, Condition, new_answer
-from service.store.fence import consume_exception
 from service.store.idempotency import AnswerTable, Repetition
 from service.store.journal import Loaded
 from service.store.tables import Registered, TableKey, TensorVersion, total_quota
@@ -82,8 +82,9 @@ class SharedStore:
         self._tasks: list[asyncio.Task[None]] = []
         self.forwarded: Counter[str] = Counter()
         self._timeout = settings.timeout_ms / 1000
-        #: questions by address and text: the one under way, and the one that follows
-        self._together: dict[tuple[str, bytes], tuple[asyncio.Task[Answer] | None, asyncio.Task[Answer] | None]] = {}
+        #: messages under way, by address and text; and look-ups of graphs
+        self._asking = Together[Answer]()
+        self._finding = Together[Registered | None]()
 
     async def current(self, expires: float) -> None:
         """Return if the server can answer; each shard is checked when it is used. Raises Refusal: not_ready."""
@@ -113,14 +114,25 @@ class SharedStore:
         return self._graphs.hit(self._graph_keys.hit(f"{namespace}\n{graph_id}"))
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        """Find a graph here or at its owner. Raises Refusal: not_ready."""
+        """Find a graph here or at its owner. Raises Refusal: not_ready, deadline_exceeded."""
+        try:
+            return await within(asyncio.shield(self.find_graph(namespace, graph_id)), expires - self._owners.clock())
+        except TimeoutError:
+            raise no_owner() from None
 
+    def find_graph(self, namespace: str, graph_id: str) -> asyncio.Task[Registered | None]:
+        """Return a look-up of a graph that begins after this call, and must not be cancelled. Raises as `graph`."""
+        return self._finding.join(
+            (namespace, graph_id), lambda: self._find_graph(namespace, graph_id, self._owners.clock() + self._timeout)
+        )
+
+    async def _find_graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
         async def remote(address: str) -> Registered | None:
             name = f"{namespace}\n{graph_id}"
             cached = self._graphs.hit(self._graph_keys.hit(name))
             cached_key = None if cached is None else cached.key
             question = {"namespace": namespace, "graph_id": graph_id, "known": cached_key}
-            answer = await self._ask_together(address, "graph", question, expires)
+            answer = await self._ask(address, "graph", question, (), expires)
             if answer.head["key"] in (None, cached_key):
                 return None if answer.head["key"] is None else cached
             graph = Registered.parse(bytes(answer.blobs))
@@ -335,36 +347,16 @@ class SharedStore:
         return versions
 
     async def _ask_together(self, address: str, question: str, head: Mapping[str, Any], expires: float) -> Answer:
-        """Ask a question in one message with others who ask the same.
-
-        While a message is under way, its answer may be older than a request that comes now, so that one goes into the
-        next message. With many clients of one graph or tensor, few messages serve all of them.
-        """
-        key = address, orjson.dumps([question, head])
-        under_way, following = self._together.get(key, (None, None))
-        if following is None:
-            following = asyncio.get_running_loop().create_task(self._ask_next(key, under_way, question, head))
-            following.add_done_callback(consume_exception)
-            self._together[key] = under_way, following
+        """Ask a question in one message with others who ask the same."""
+        asking = self._asking.join(
+            (address, orjson.dumps([question, head])),
+            lambda: self._ask(address, question, head, (), self._owners.clock() + self._timeout),
+        )
         try:
-            async with asyncio.timeout(None if expires == float("inf") else max(0.0, expires - self._owners.clock())):
-                return await asyncio.shield(following)
+            return await within(asyncio.shield(asking), expires - self._owners.clock())
         except TimeoutError:
             self._peers.suspect(address)
             raise Slow(address) from None
-
-    async def _ask_next(
-        self, key: tuple[str, bytes], under_way: asyncio.Task[Answer] | None, question: str, head: Mapping[str, Any]
-    ) -> Answer:
-        if under_way is not None:
-            await asyncio.wait([under_way])
-        self._together[key] = self._together[key][1], None
-        try:
-            expires = self._owners.clock() + self._timeout
-            return await self._ask(key[0], question, head, (), expires)
-        finally:
-            if self._together[key][1] is None:
-                del self._together[key]
 
     async def _ask(
         self, address: str, question: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 import orjson
@@ -13,6 +14,7 @@ from service.core.errors import Refusal
 from service.store.tables import Registered
 from service.workers.pool import Done
 from service.workers.task import Reply, Task
+from tests.service.workers.pools import until
 
 GRAPH_ID = "a" * 64
 
@@ -26,7 +28,9 @@ class Trial:
 
     def __init__(self) -> None:
         graph = registered("first")
-        self.task = Task("forward", b"", "test", 60.0, 60.0, graph=graph.key, graph_bytes=graph.record)
+        self.task = Task(
+            "forward", b"", "test", 60.0, time.monotonic() + 60.0, graph=graph.key, graph_bytes=graph.record
+        )
         self.task.recalled = GRAPH_ID
         self.submitted: list[tuple[str | None, Done]] = []
         self.answer: asyncio.Future[Registered | None] = asyncio.get_running_loop().create_future()
@@ -38,9 +42,9 @@ class Trial:
     def count(self) -> None:
         self.over += 1
 
-    async def find(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        assert (namespace, graph_id, expires) == ("", GRAPH_ID, 60.0)
-        return await self.answer
+    def find(self, namespace: str, graph_id: str) -> asyncio.Future[Registered | None]:
+        assert (namespace, graph_id) == ("", GRAPH_ID)
+        return self.answer
 
     def submit(self, task: Task, done: Done) -> None:
         assert task.recalled is None, "it would be asked for again and again"
@@ -119,10 +123,19 @@ async def test_refusal_of_the_owner_is_returned(trial: Trial, worker_first: bool
 
 @trial
 async def test_ended_task_is_not_answered(trial: Trial, worker_first: bool) -> None:
-    await asyncio.sleep(0)
     if worker_first:
         trial.finish()
     trial.run.end()
-    await asyncio.sleep(0)
-    assert trial.answer.cancelled()
+    await trial.answer_with(registered("first"))
     assert not trial.replies
+
+
+@trial
+async def test_deadline_is_kept_while_the_owner_is_silent(trial: Trial, worker_first: bool) -> None:
+    trial.task.expires = time.monotonic()
+    trial.finish()
+    await until(lambda: trial.replies)
+    assert (trial.statuses, trial.over) == ([503], 1)
+    if worker_first:
+        await trial.answer_with(registered("first"))
+        assert len(trial.replies) == 1
