@@ -325,14 +325,13 @@ class Owners:
     async def _answers(self, store: StoreService, expires: float) -> bool:
         """Return whether this server can answer from a store for others. Raises Moved if it is blind, and Refusal."""
         fence = store.commits.fence
-        try:
-            current = not fence.is_blind and await self.still_owns(store, expires)
-        except Refusal:
-            if not fence.is_blind:
-                raise
-        if store.commits.lost is None and fence.is_blind:
-            raise Moved(None, is_blind=True)
-        return current
+        if not fence.is_blind:
+            try:
+                return await self.still_owns(store, expires)
+            except Refusal:
+                if not fence.is_blind:
+                    raise
+        raise Moved(None, is_blind=True)
 
     async def learn(self, shard: int, expires: float) -> None:
         """Look up the owner of a shard, unless it is this server. Raises Refusal: not_ready."""
