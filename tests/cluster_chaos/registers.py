@@ -1,4 +1,8 @@
-"""Registers that callers read, write and delete, with and without conditions; the responses form a history."""
+"""Registers that callers read, write and delete, with and without conditions; the responses form a history.
+
+A history has what the responses say: values, whether a write created or replaced its register, and what a deletion
+deleted. Etags are checked as well: a value has one, in all responses.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,12 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from tests.cluster_chaos.callers import UNCERTAIN, Caller, Cut, Reply
 from tests.cluster_chaos.counting import READ, WRITE, retry_until_known, scalar
-from tests.simulation.checker import REGISTERS, Operation, is_linearizable
+from tests.simulation.checker import REGISTERS, SOMETHING, Operation, is_linearizable
 
 _STORED = (200, 201)
 _ANSWERS = {**dict.fromkeys(_STORED, "ok"), 412: "412", 404: "404"}
@@ -27,6 +32,19 @@ class History:
         self._values = itertools.count(1)
         self._lock = threading.Lock()
         self.operations: list[Operation] = []
+        self._etags: dict[int, str] = {}
+        self._values_by_etag: dict[str, int] = {}
+
+    def check_etag(self, value: int, etag: str, caller: Caller) -> None:
+        """Check that a value has the same etag in all responses, and no other value has it."""
+        with self._lock:
+            before = self._etags.setdefault(value, etag), self._values_by_etag.setdefault(etag, value)
+        if before != (etag, value):
+            caller.tally.faults[f"{self._name}: {value} has the etag {etag}, but {before[1]} has {before[0]}"] += 1
+
+    def deleted_value(self, etag: str) -> object:
+        """What a deletion of this etag tells about the previous value; the write of it may still be unanswered."""
+        return self._values_by_etag.get(etag, SOMETHING)
 
     def path(self, register: str) -> str:
         """The path of a register's tensor."""
@@ -89,6 +107,7 @@ class RegisterCaller:
         if reply.status == 200:
             value = int(reply.body["tensor"]["data"][0])
             self._seen[register] = value, reply.body["etag"]
+            self._history.check_etag(value, reply.body["etag"], self._caller)
             self._history.take(operation, (value,))
         elif reply.status == 404:
             self._seen[register] = None, ""
@@ -113,7 +132,7 @@ class RegisterCaller:
         body = scalar(float(operation.writes[register] or 0))
         reply = self._write_reply(operation, "PUT", self._history.path(register), body, headers)
         if reply is not None and reply.status in _STORED:
-            self._seen[register] = operation.writes[register], reply.body["etag"]
+            self._see(operation, register, reply.body["etag"])
 
     def _write_both(self) -> None:
         """Store both registers in one call, with or without conditions."""
@@ -130,7 +149,7 @@ class RegisterCaller:
         reply = self._write_reply(operation, "POST", "/v1/forward", body, {})
         if reply is not None and reply.status == 200:
             for register, row in zip(REGISTERS, reply.body["stored"], strict=True):
-                self._seen[register] = operation.writes[register], row["etag"]
+                self._see(operation, register, row["etag"])
 
     def _delete(self) -> None:
         register = self._chance.choice(REGISTERS)
@@ -139,6 +158,12 @@ class RegisterCaller:
         reply = self._write_reply(operation, "DELETE", self._history.path(register), None, headers)
         if reply is not None and reply.status in (*_STORED, 404):
             self._seen[register] = None, ""
+
+    def _see(self, operation: Operation, register: str, etag: str) -> None:
+        """Remember what was written."""
+        value = operation.writes[register]
+        self._seen[register] = value, etag
+        self._history.check_etag(int(value or 0), etag, self._caller)
 
     def _condition(self, operation: Operation, register: str) -> dict[str, str]:
         """Require the last seen version, half of the time."""
@@ -156,6 +181,11 @@ class RegisterCaller:
             answer = self._answer(reply)
         else:
             reply, answer = self._send_without_key(WRITE, method, path, body, headers)
+        if reply is not None and reply.status in _STORED:
+            if method == "PUT":
+                operation.replaced = None if reply.status == HTTPStatus.CREATED else SOMETHING
+            elif method == "DELETE":
+                operation.replaced = self._history.deleted_value(reply.body["etag"])
         self._history.take(operation, answer)
         return reply
 
