@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 PARTS = (
     *("engine", "schemas", "service", "scripts", "examples", "docs", "tests", "pyproject.toml", "README.md"),
     "clients/python/gradserve_client",  # of which `make docs` writes a page
+    "deploy/prometheus/alerts.yml",  # which the rules for the Prometheus Operator are generated from
 )
 
 
@@ -21,6 +22,7 @@ def copy_tree(target: Path) -> Path:
         if source.is_dir():
             shutil.copytree(source, target / part)
         else:
+            (target / part).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target / part)
     return target
 

@@ -148,6 +148,7 @@ def test_path_and_headers_are_forwarded_unchanged() -> None:
     assert fields == {
         "gradserve-cluster-secret": "secret",
         "gradserve-cluster-protocol": "1",
+        "gradserve-cluster-address": "http://a:1",
         "if-none-match": '"ä"',
         "x-a": "1",
     }

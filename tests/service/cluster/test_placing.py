@@ -51,7 +51,7 @@ def route_request(method: str, *messages: object) -> tuple[list[dict[str, Any]],
         writer.close()
 
     async def run() -> None:
-        peers: Any = HttpPeers("secret")
+        peers: Any = HttpPeers("secret", "http://a:1")
         server = await asyncio.start_server(owner, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
 
@@ -131,7 +131,8 @@ def test_owner_is_told_how_much_of_the_timeout_is_over() -> None:
 
     app: Any = None
     questions: Any = None
-    peer = PeerApplication(app, forwarded, [], questions, "secret", 0)
+    watch: Any = SimpleNamespace(meet=lambda address: None)
+    peer = PeerApplication(app, forwarded, [], questions, "secret", 0, watch)
     headers = {SECRET_HEADER: "secret", PROTOCOL_HEADER: "1", CALLER_HEADER: row_of_caller(ANONYMOUS)}
     path = "/cluster/passed/v1/tensors/w"
     for more in ({ELAPSED_HEADER: "5.5"}, {}):

@@ -142,9 +142,14 @@ async def cluster_server(objects: HangingObjects, address: str, pool: Pool) -> A
     settings = Settings(**SETTINGS, **stated, cluster="on", lease_ms=0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(composition, "ClusterPool", lambda *_: pool)
-        patch.setattr(composition, "open_shared", lambda _: objects)
+        patch.setattr(composition, "open_objects", lambda _: objects)
         cluster = Cluster(settings)
     store: StateStore = app.open_store(settings, pool, Tally(), None, cluster)
+    answered = objects.answers.is_set()
+    objects.answers.set()
+    cluster._watch._read()  # the store hangs after the start
+    if not answered:
+        objects.answers.clear()
     routes = app.create_routes(settings, pool, store, Tally())
     try:
         yield routes, app.wrap(routes, settings, Gate(), cluster)
