@@ -508,7 +508,7 @@ class Owners:
 
 
 async def within(awaited: Awaitable[_T], seconds: float) -> _T:
-    """Await something for so many seconds. Raises TimeoutError."""
+    """Await something for at most `seconds` seconds. Raises TimeoutError."""
     async with asyncio.timeout(None if seconds == float("inf") else max(0.0, seconds)):
         return await awaited
 
