@@ -49,7 +49,7 @@ def test_page_has_markers_and_reports_missing_measurements() -> None:
 
 def test_creating_rows_starts_nothing() -> None:
     stage = Stage()
-    assert len(rows(stage, 1.0)) == 11
+    assert len(rows(stage, 1.0)) == 13
     assert not {"store", "shared", "apart", "alone"} & vars(stage).keys()
     stage.close()
 
