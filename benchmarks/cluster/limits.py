@@ -1,4 +1,4 @@
-"""Where a cluster stops: what a shard, a key, a server in HAProxy and a question take, for docs/scale.md.
+"""Costs of a shard, a key, a server in HAProxy and a question, from which docs/scale.md derives where clusters end.
 
 `python -m benchmarks.cluster.limits [commits shards keys haproxy questions]` prints a line for each figure. The store
 is in memory, behind the latency that the line names, so that the figures are of this program and not of a store.

@@ -151,7 +151,7 @@ class _Rows:
         return self._processor_elsewhere("W1 on a registered graph", f"/v1/graphs/{graph}/gradients", body)
 
     def feed_processor(self) -> Row:
-        """As `feed_elsewhere`, with more connections."""
+        """Compare the processor time of the requests of `feed_elsewhere`, with more connections."""
         nodes = [{"op": "input"}, {"op": "sum", "operands": [0]}]
         asks = {"graph": {"nodes": nodes}, "feeds": [{"node": 0, "tensor_id": "weights"}]}
         pair = self._stage.shared

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -57,7 +56,7 @@ class Cluster:
         self.pool = ClusterPool(settings, self._reader_counts)
         self._peers = HttpPeers(self._secret, address)
         self._objects = open_objects(settings.state)
-        self._address, self._process = address, secrets.token_hex(8)
+        self._address = address
         self._shard_threads = SharedThreads(_SHARD_THREADS)
 
     def open_store(self, on_commit: CommitCallback, key_limits: KeyLimit | None) -> SharedStore:
@@ -75,7 +74,7 @@ class Cluster:
         place = place_name(settings.state)
         prepare = partial(prepare_shared, self._objects, place, settings.shards)
         patience = patience_of(settings.lease_ms / 1000)
-        self._watch = watch = Watch(self._owners, self._peers, self._objects, prepare, place, self._process, patience)
+        self._watch = watch = Watch(self._owners, self._peers, self._objects, prepare, place, patience)
         self.store = SharedStore(settings, self.pool, self._owners, self._peers, self._reader_counts, watch)
         self.pool.find, self.pool.recall, self.pool.find_graph = (
             self.store.versions, self.store.recall, self.store.find_graph

@@ -47,11 +47,11 @@ from service.observe.store import StoreService
 from service.store.commit_objects import COMMITS, Contents, Damaged, read_head
 from service.store.commits import unconfirmed
 from service.store.contact import Retries
-from service.store.fence import consume_exception
 from service.store.objects import Missing, Objects, ShardObjects, shard_of
 from service.store.ownership import OPENING_INTERVAL, Taken
 from service.store.places import UNRECORDED_SHARDS
 from service.store.tables import Table, Usage
+from service.store.together import consume_exception
 
 #: attempts to read the last commit, which may be deleted between listing and reading
 _READ_ATTEMPTS: Final = 10

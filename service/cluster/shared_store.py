@@ -22,7 +22,6 @@ from service.api.media import PROBLEM
 from service.cluster.http_peers import HttpPeers
 from service.cluster.owners import Owners, no_owner, within
 from service.cluster.protocol import Answer, Moved, Silent, Slow, Unreachable, record_of, row_of_record, row_of_stored
-from service.cluster.together import Together
 from service.cluster.watch import Watch
 from service.core.errors import Refusal, internal_error
 from service.core.keys.caller import Caller, KeyScope
@@ -33,6 +32,7 @@ from service.store.changes import ALWAYS, Change, Condition, new_answer
 from service.store.idempotency import AnswerTable, Repetition
 from service.store.journal import Loaded
 from service.store.tables import Registered, TableKey, TensorVersion, total_quota
+from service.store.together import Together
 from service.store.writes import AnswerRecord, nbytes_of
 from service.workers.pool import Done, Pool
 from service.workers.residents import ReaderCounts

@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import secrets
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -45,9 +46,9 @@ _logger = logging.getLogger("gradserve.cluster")
 
 
 class Watch:
-    """Watch of the server of `process` over its surroundings, for one event loop.
+    """Watch of a server over its surroundings, for one event loop.
 
-    `process` tells this process from others at its address.
+    `process` is a random name, which tells this process from others at its address.
     """
 
     def __init__(
@@ -57,7 +58,6 @@ class Watch:
         objects: Objects,
         prepare: Callable[[], None],
         place: str,
-        process: str,
         patience: float,
     ) -> None:
         """Set up without asking anything.
@@ -66,7 +66,8 @@ class Watch:
         not answer, and RuntimeError. The store is lost after `patience` seconds without an answer.
         """
         self._owners, self._peers, self._objects, self._prepare = owners, peers, objects, prepare
-        self._place, self.process, self._patience = place, process, patience
+        self._place, self._patience = place, patience
+        self.process = secrets.token_hex(8)
         self._executor = ThreadPoolExecutor(1, "gradserve-watch")
         self._is_prepared = False
         #: what is wrong with the state, other than that the store does not answer

@@ -150,7 +150,7 @@ class Damaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What an opening says about the commits before it. Later readers rely on it instead of reading all of them.
+    """Summary of the commits before an opening, in it. Later readers rely on it instead of reading all of them.
 
     `live`: the numbers of those that have items. All others are superseded: nobody reads them any more. `fixed`: those
     of `live` that may arrive again, so that they must not be deleted before the next opening. `lease`: the longest

@@ -7,11 +7,12 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final
 
 from service.core.errors import Refusal
 from service.store.contact import Retries
 from service.store.journal import Journal, StateLost
+from service.store.together import Together
 
 #: seconds after which a request that waits for a look asks whether the storage answers at all
 _LONG_LOOK: Final = 0.5
@@ -32,8 +33,7 @@ class Fence:
         self._executor = executor or ThreadPoolExecutor(1, "gradserve-look")
         self._clock = clock
         self._retries = Retries(_logger, clock)
-        self._current_look: asyncio.Task[None] | None = None
-        self._next_look: asyncio.Task[None] | None = None
+        self._looks = Together[None]()
         self.state_checks = 0
         #: refusal of everything about the state, once another server owns it
         self.lost: Refusal | None = None
@@ -52,10 +52,7 @@ class Fence:
             raise self.lost
         if self._journal.holds():
             return
-        if self._next_look is None:  # a look that began before this call may have seen an older state
-            self._next_look = asyncio.get_running_loop().create_task(self._look(self._current_look))
-            self._next_look.add_done_callback(consume_exception)
-        look = self._next_look
+        look = self._looks.join(None, self._look)
         while not look.done():
             remaining = max(0.0, expires - self._clock())
             await asyncio.wait([look], timeout=min(remaining, _LONG_LOOK))
@@ -88,10 +85,7 @@ class Fence:
         """Stop looking."""
         self._executor.shutdown(wait=False)
 
-    async def _look(self, previous: asyncio.Task[None] | None) -> None:
-        if previous is not None:
-            await asyncio.wait([previous])
-        self._current_look, self._next_look = self._next_look, None
+    async def _look(self) -> None:
         if self.lost is not None:
             raise self.lost
         if (pause := self._retries.pause) > 0:
@@ -107,12 +101,6 @@ class Fence:
             self._retries.failed(f"cannot check whether another server has taken over the state: {error}")
             raise unseen() from None
         self._retries.succeeded()
-
-
-def consume_exception(task: asyncio.Task[Any]) -> None:
-    """Retrieve the exception of a task that is done, so that asyncio does not log it if nobody waits for it."""
-    if not task.cancelled():
-        task.exception()
 
 
 def unseen() -> Refusal:

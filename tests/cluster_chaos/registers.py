@@ -43,7 +43,7 @@ class History:
             caller.tally.faults[f"{self._name}: {value} has the etag {etag}, but {before[1]} has {before[0]}"] += 1
 
     def deleted_value(self, etag: str) -> object:
-        """What a deletion of this etag tells about the previous value; the write of it may still be unanswered."""
+        """Return what the checker learns about the value with this etag, whose write may still be unanswered."""
         return self._values_by_etag.get(etag, SOMETHING)
 
     def path(self, register: str) -> str:

@@ -11,7 +11,7 @@ from service.store.object_journal import ObjectJournal
 from service.store.objects import Data, Exists
 from service.store.ownership import SUPERSEDED
 from tests.service.store.memory_objects import MemoryObjects
-from tests.service.store.support import EAGER, after, answer, ended, put, tensor, values
+from tests.service.store.support import EAGER, Clock, after, answer, ended, put, tensor, values
 
 
 class _Network(MemoryObjects):
@@ -51,19 +51,6 @@ def _open_journal(objects: MemoryObjects, lease: float = 0.0, environment: Envir
     return journal
 
 
-class _Clock(Environment):
-    """Environment whose time passes when a test says so."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def now(self) -> float:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.time += seconds
-
-
 def commit_in_doubt_is_not_repeated() -> None:
     """A successor reads a commit whose writer got no answer, and deletes its tensor."""
     objects = _Network()
@@ -98,7 +85,7 @@ def duplicate_request_does_not_revive_a_tensor() -> None:
 
 def late_commit_of_a_superseded_number_is_not_read() -> None:
     """The first of two equal requests arrives after the next server has freed its number."""
-    objects, clock = _Network(), _Clock()
+    objects, clock = _Network(), Clock()
     journal = _open_journal(objects, environment=clock)
     late: list[tuple[str, Sequence[Data]]] = []
 
@@ -118,7 +105,7 @@ def late_commit_of_a_superseded_number_is_not_read() -> None:
 
 def free_number_is_not_reused_within_a_lease() -> None:
     """Two servers begin while the first one believes that it has just looked."""
-    objects, clock = MemoryObjects(), _Clock()
+    objects, clock = MemoryObjects(), Clock()
     first = _open_journal(objects, environment=clock)
     first.commit(put(tensor("w", 1)))
     _open_journal(objects, environment=clock)

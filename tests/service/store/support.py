@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from service.store import places
-from service.store.journal import Journal, Loaded
+from service.store.journal import Environment, Journal, Loaded
 from service.store.object_journal import ObjectJournal, Tidiness
 from service.store.objects import Data, Objects
 from service.store.places import claim_objects, write_format
@@ -21,6 +21,22 @@ EAGER = Tidiness(dead_objects=1, dead_bytes=1, worn_bytes=2048, small_objects=4,
 #: never tidies by itself
 LAZY = Tidiness(dead_objects=1 << 40, dead_bytes=1 << 60, worn_bytes=1 << 60, small_objects=1 << 40)
 AWAY = "another server writes to"
+
+
+class Clock(Environment):
+    """Environment whose time passes when a server sleeps, or a test says so."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def today(self) -> float:
+        return 1e9 + self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
 
 
 def tensor(name: str, value: float, count: int = 1, namespace: str = "") -> TensorWrite:

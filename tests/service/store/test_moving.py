@@ -119,7 +119,7 @@ def test_shards_are_not_restored_into_a_folder(s3_place: str, tmp_path: Path) ->
 def test_backup_is_restored_into_another_number_of_shards(
     before: int, after: int, in_memory: Mapping[str, MemoryObjects], tmp_path: Path
 ) -> None:
-    """What is there before, after and in a folder has the same contents."""
+    """The contents are the same before, after and in a folder."""
     expected = write_whole(str(tmp_path / "state"))
     backup(str(tmp_path / "state"), tmp_path / "whole.tar")
     restore(tmp_path / "whole.tar", "memory://before", SHARED_FORMAT, before)

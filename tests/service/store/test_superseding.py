@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from service.store.commit_objects import Note, Past, decode_head, encode_commit
-from service.store.journal import Environment
 from service.store.object_journal import ObjectJournal
 from service.store.objects import Data
 from service.store.ownership import SUPERSEDED
 from tests.service.store.memory_objects import MemoryObjects
-from tests.service.store.support import put, tensor, values
+from tests.service.store.support import Clock, put, tensor, values
 
 TENSORS = 100
 
@@ -35,22 +34,6 @@ class Counting(MemoryObjects):
     def list(self, prefix: str, after: str = "") -> Iterable[str]:
         self.requests += 1
         return super().list(prefix, after)
-
-
-class Clock(Environment):
-    """Environment whose time passes when a server sleeps, or a test says so."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def now(self) -> float:
-        return self.time
-
-    def today(self) -> float:
-        return 1e9 + self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.time += seconds
 
 
 class Place:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Generic, TypeVar
-
-from service.store.fence import consume_exception
+from typing import Any, Generic, TypeVar
 
 _T = TypeVar("_T")
 
@@ -40,3 +38,9 @@ class Together(Generic[_T]):
         finally:
             if self._calls[key][1] is None:
                 del self._calls[key]
+
+
+def consume_exception(task: asyncio.Task[Any]) -> None:
+    """Retrieve the exception of a task that is done, so that asyncio does not log it if nobody waits for it."""
+    if not task.cancelled():
+        task.exception()
