@@ -55,8 +55,8 @@ gc.set_threshold(100_000, 20, 100)
 _ALL_SLOW = "\npytestmark = pytest.mark.slow\n"
 #: `--fast` runs the first case of a test, and one in so many of the others
 _ONE_OF = 32
-#: `make test` runs a third of the cases of an engine test that has more than this
-_MANY = 8
+#: `make test` runs a quarter of the cases of an engine's or client's test that has more than this
+_MANY = 6
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -100,9 +100,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, 
     if "slow" in out:
         sample = sample_of_product([tuple(case.indices.values()) for case in cases])
         cases = [case for case in cases if tuple(case.indices.values()) in sample]
-        # The contract tests cover every op; the rooms of the engine need not repeat that.
-        if "tests/engine" in metafunc.definition.nodeid and len(cases) > _MANY:
-            cases = some_of(cases, 3)
+        # The contract tests cover every op; the rooms of the engine and the client need not repeat that.
+        if metafunc.definition.nodeid.startswith(("tests/engine/", "clients/python/")) and len(cases) > _MANY:
+            cases = some_of(cases, 4)
     if fast:
         cases = some_of(cases, _ONE_OF)
     metafunc._calls[:] = cases or metafunc._calls[:1]

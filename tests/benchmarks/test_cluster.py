@@ -61,6 +61,7 @@ def test_limits_count_commits_and_writes(monkeypatch: pytest.MonkeyPatch) -> Non
     assert seconds > 0
 
 
+@pytest.mark.slow
 def test_limits_count_requests_of_openings() -> None:
     objects = limits.SlowObjects(limits.MemoryFolders())
     _, _, threads = asyncio.run(limits._opened(objects, 5))

@@ -78,6 +78,7 @@ def doubled_cases() -> Iterator[tuple[Definition, str]]:
         yield from ((op, name) for name, parts in PARTS.items() if all(has_part(op, part) for part in parts))
 
 
+@together
 @pytest.mark.parametrize(("op", "doubled_part"), list(doubled_cases()), ids=str)
 def test_doubled_op_fails_truths(op: Definition, doubled_part: str) -> None:
     # Interpret the plan: a bound plan takes its views once, before the op is doubled.

@@ -82,6 +82,7 @@ def test_secret_is_not_a_flag() -> None:
     assert "GRADSERVE_CLUSTER_SECRET" in ended.stderr
 
 
+@pytest.mark.slow
 def test_place_of_a_single_server_is_refused(s3_place: str) -> None:
     open_state(s3_place).close()
     ended = called("serve", "--port", "0", **(SETTINGS | ADDRESS | {"GRADSERVE_STATE": s3_place}))
@@ -89,6 +90,7 @@ def test_place_of_a_single_server_is_refused(s3_place: str) -> None:
     assert "has the format 'gradserve state 1', which is for a single server, without --cluster on" in ended.stderr
 
 
+@pytest.mark.slow
 def test_state_with_another_number_of_shards_is_refused(s3_place: str) -> None:
     open_shared(s3_place, 64).close()
     ended = called("serve", "--port", "0", **(SETTINGS | ADDRESS | {"GRADSERVE_STATE": s3_place}))

@@ -13,7 +13,7 @@ from service.store.ownership import SUPERSEDED
 from tests.service.store.memory_objects import MemoryObjects
 from tests.service.store.support import Clock, put, tensor, values
 
-TENSORS = 100
+TENSORS = 30
 
 
 class Counting(MemoryObjects):
@@ -60,7 +60,7 @@ class Place:
 
 
 @pytest.mark.parametrize(
-    ("openings", "releases"), [(200, False), (200, True), pytest.param(10_000, False, marks=pytest.mark.slow)]
+    ("openings", "releases"), [(60, False), (60, True), pytest.param(10_000, False, marks=pytest.mark.slow)]
 )
 def test_openings_leave_a_constant_number_of_objects(openings: int, releases: bool) -> None:
     place = Place()

@@ -186,7 +186,6 @@ def test_signal_during_compilation(change: str, number: int) -> None:
         assert set(stop_server(process, number)) <= {"compiling"}
 
 
-@pytest.mark.smoke
 @pytest.mark.slow
 def test_restarted_server_loads_its_kernels(tmp_path: Path, expected: Any) -> None:
     for words in ("compiling", "loading"):
