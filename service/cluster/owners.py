@@ -22,9 +22,11 @@ time, never consistency. OPENING_INTERVAL bounds that cost: for some seconds aft
 so that servers that cannot reach each other do not take a shard back and forth.
 
 An owner that cannot reach the object store for about three leases is *blind*: it says so to servers that ask, and the
-first of them takes the shard over. A shard whose requests come to another server most of the time is handed over to
-that one by name: the last commit names the successor, and others ask the successor instead of opening the shard
-themselves.
+first of them takes the shard over. If only clients ask it, it asks a server that reaches the store to take over, and
+forwards the requests there.
+
+A shard whose requests come to another server most of the time is handed over to that one by name: the last commit names
+the successor, and others ask the successor instead of opening the shard themselves.
 
 Requests that change something are sent to an owner at most once. If it may have received one and did not answer, the
 client gets `unconfirmed` (`repeats`).
@@ -179,8 +181,8 @@ class OwnedShards:
         # Shielded, since other requests wait for the same opening.
         return await asyncio.shield(self.opening[shard])
 
-    def release(self, shard: int, seconds: float, successor: str) -> None:
-        """Begin to hand a shard over: answer nothing, and write pending changes within `seconds`."""
+    def release(self, shard: int, seconds: float, successor: str | None = None) -> None:
+        """Begin to release a shard, if this server owns it: answer nothing, write pending changes within `seconds`."""
         if shard in self._owned:
             self._begin_leaving(shard, seconds, successor)
 
@@ -267,6 +269,8 @@ class Owners:
         self._retries = Retries(_logger, clock)
         #: raises Refusal while this server takes no part in the cluster
         self.require_part: Callable[[], None] = lambda: None
+        #: asks others for the owner of a shard if the store does not answer this server; the one asked replaces it
+        self.ask_elsewhere: Callable[[int], Awaitable[str | None]] = _ask_nobody
         #: questions per shard in this window: sent to its owner, and answered as its owner
         self.forwarded: Counter[int] = Counter()
         self.served: Counter[int] = Counter()
@@ -294,12 +298,11 @@ class Owners:
         """Return the store of a namespace, or the server that owns it. Raises Refusal: not_ready, deadline_exceeded."""
         self.require_part()
         shard = self._shard(namespace)
-        location = (
-            await self._local_store(shard, expires)
-            or self.known_owners.get(shard)
-            or self._successor(shard)
-            or await self._look_up(shard, expires)
-        )
+        location = await self._local_store(shard, expires)
+        if location is None:
+            location = self.known_owners.get(shard) or self._successor(shard) or await self._look_up(shard, expires)
+        elif not isinstance(location, Owner) and location.commits.fence.is_blind:
+            location = await self._look_up(shard, expires)
         if location is None or (isinstance(location, Owner) and location.address == self.address):
             location = await self._open_free(shard, location, expires)
         (self.forwarded if isinstance(location, Owner) else self.served)[shard] += 1
@@ -307,8 +310,10 @@ class Owners:
 
     async def owned_store(self, namespace: str, expires: float) -> StoreService:
         """Return the store of a namespace for a server that takes this one for the owner. Raises Moved, Refusal."""
+        return await self._owned_store(self._shard(namespace), expires)
+
+    async def _owned_store(self, shard: int, expires: float) -> StoreService:
         self.require_part()
-        shard = self._shard(namespace)
         location = await self._local_store(shard, expires)
         if not isinstance(location, Owner) and location is not None and not await self._answers(location, expires):
             location = None
@@ -332,6 +337,28 @@ class Owners:
                 if not fence.is_blind:
                     raise
         raise Moved(None, is_blind=True)
+
+    async def owner_for(self, asker: str, shard: int, expires: float) -> str:
+        """Return the owner of a shard for the server at `asker`; this one replaces it if it is the owner.
+
+        Raises Moved if this server does not reach the store either, and Refusal.
+        """
+        while True:
+            try:
+                await self._owned_store(shard, expires)
+            except Moved as moved:
+                if moved.is_blind:
+                    raise
+                if moved.owner is None:
+                    await self._open(shard, FREE, expires)
+                elif moved.owner == asker:
+                    await self._replace(shard, Owner(asker, 0.0), Moved(None, is_blind=True), expires)
+                else:
+                    return moved.owner
+            else:
+                return self.address
+            if self.clock() >= expires:
+                raise no_owner()
 
     async def learn(self, shard: int, expires: float) -> None:
         """Look up the owner of a shard, unless it is this server. Raises Refusal: not_ready."""
@@ -480,13 +507,19 @@ class Owners:
             return self.known_owners[shard]
 
     async def _look_up(self, shard: int, expires: float) -> Owner | None:
-        """Read the owner of a shard from its last commit; concurrent calls share one read."""
+        """Read the owner of a shard from its last commit, or ask another server; concurrent calls share one look-up."""
         if shard not in self._lookups:
             self._lookups[shard] = asyncio.get_running_loop().create_task(self._read_owner(shard))
             self._lookups[shard].add_done_callback(partial(task_over, self._lookups, shard))
         return await self._within(asyncio.shield(self._lookups[shard]), expires)
 
     async def _read_owner(self, shard: int) -> Owner | None:
+        if (address := await self.ask_elsewhere(shard)) is not None:
+            self.owned_shards.release(shard, _LEAVE_SECONDS)
+            self.known_owners[shard] = Owner(address, self._today())
+            return self.known_owners[shard]
+        if self.owned_shards.get(shard) is not None:
+            return Owner(self.address, self._today())
         if (pause := self._retries.pause) > 0:
             await asyncio.sleep(pause)
         try:
@@ -505,6 +538,10 @@ class Owners:
             return await within(awaited, expires - self.clock())
         except TimeoutError:
             raise no_owner() from None
+
+
+async def _ask_nobody(_: int) -> None:
+    """Return None, as if no other server reached the store."""
 
 
 async def within(awaited: Awaitable[_T], seconds: float) -> _T:

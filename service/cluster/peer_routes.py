@@ -74,6 +74,7 @@ class PeerQuestions:
             "answer": self._answer,
             "proposal": self._proposal,
             "release": self._release,
+            "owner": self._owner,
         }
 
     async def _versions(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
@@ -133,6 +134,11 @@ class PeerQuestions:
         if hands_over:
             self._owners.hand_over(shard, address, _LEAVE)
         return {"released": hands_over}, ()
+
+    async def _owner(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
+        """Return the owner of a shard; take the shard over if that is the asking server, which is blind."""
+        owner = await self._owners.owner_for(question["address"], int(question["shard"]), expires)
+        return {"owner": owner}, ()
 
 
 class PeerApplication:

@@ -29,6 +29,7 @@ from typing import Final
 
 from service.cluster.http_peers import Alive, HttpPeers
 from service.cluster.owners import Owners
+from service.cluster.protocol import Moved, Silent, Slow, Unreachable
 from service.core.errors import Refusal
 from service.store.contact import Contact, Retries
 from service.store.objects import Missing, Objects
@@ -41,6 +42,8 @@ _GREETING: Final = 8
 _LOOKED_UP: Final = 2
 _GREETED: Final = 8
 _FORGOTTEN: Final = 600.0
+#: seconds in which another server must have replaced this one
+_REPLACED: Final = 10.0
 
 _logger = logging.getLogger("gradserve.cluster")
 
@@ -84,6 +87,7 @@ class Watch:
         self._others_reach_store = False
         self._greetings = itertools.cycle(range(owners.shards))
         peers.on_stranger, owners.require_part = self._estrange, self.require_part
+        owners.ask_elsewhere = self.ask_elsewhere
 
     def begin(self) -> None:
         """Check, before this server listens, its address and the state, without waiting long for the store; blocks.
@@ -120,7 +124,7 @@ class Watch:
         await self._check_address()
         if self._stranger is not None and await self._peers.probe(self._stranger) is not None:
             self._stranger = None
-        self._others_reach_store = not self.reaches_store and await self._hear_of_store()
+        self._others_reach_store = not self.reaches_store and bool(await self._with_store())
 
     @property
     def reaches_store(self) -> bool:
@@ -190,10 +194,26 @@ class Watch:
             if await self._peers.probe(address) is not None:
                 self.meet(address)
 
-    async def _hear_of_store(self) -> bool:
-        """Return whether another server reaches the store."""
-        answers = [await self._peers.probe(address) for address in self._latest()]
-        return any(answer is not None and answer.reaches_store for answer in answers)
+    async def ask_elsewhere(self, shard: int) -> str | None:
+        """Ask another server for the owner of a shard; None if this one reaches the store, or none answers.
+
+        If this server is the owner, the one that is asked takes the shard over.
+        """
+        if self.reaches_store:
+            return None
+        head = {"shard": shard, "address": self._owners.address}
+        for address in await self._with_store():
+            with suppress(Refusal, Moved, Unreachable, Silent, Slow):
+                answer = await self._peers.ask(address, "owner", head, (), time.monotonic() + _REPLACED)
+                return str(answer.head["owner"])
+        return None
+
+    async def _with_store(self) -> list[str]:
+        """Return the other servers that reach the store."""
+        latest = self._latest()
+        answers = await asyncio.gather(*map(self._peers.probe, latest))
+        pairs = zip(latest, answers, strict=True)
+        return [address for address, answer in pairs if answer is not None and answer.reaches_store]
 
     def _latest(self) -> list[str]:
         """Return the servers that were heard of last, and forget those that were not for long."""

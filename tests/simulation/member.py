@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -52,6 +53,8 @@ from tests.simulation.virtual import Process, World
 
 #: seconds of silence before a server is asked whether it is alive, and for its answer
 _SILENCE: Final = 1.0
+#: seconds in which another server must have replaced one that does not reach the store
+_REPLACED: Final = 10.0
 #: the shard of all registers
 _SHARD: Final = shard_of("", 16)
 #: the name of the peer request for a deletion, which is forwarded whole
@@ -71,13 +74,14 @@ class Member:
         directory = OwnerDirectory(self._remote)
         owned_shards = OwnedShards(self._make, process.threads(4))
         self.owners = Owners(address, owned_shards, directory, process.threads(4), process.now, process.today)
+        self.owners.ask_elsewhere = self._ask_elsewhere
         links = _Links(self, peers)
         self.store = SharedStore(SETTINGS, Pool(), self.owners, links, ReaderCounts())  # type: ignore[arg-type]
         self.questions: Mapping[str, Callable[..., Any]] = {
             **PeerQuestions(self.owners).by_name,
             _DELETION: self._delete_for_another,
         }
-        self._links = links
+        self._links, self._peers = links, peers
         peers[address] = self
         process.call_soon(lambda: self.store.restore(Loaded()))
 
@@ -103,6 +107,18 @@ class Member:
         """Send a request; `on_answer` is called with the answer, if one comes."""
         if self.serves:
             self.process.call_soon(lambda: self.process.create_task(self._answer(request, on_answer)))
+
+    async def _ask_elsewhere(self, shard: int) -> str | None:
+        """Act like the method of `Watch`."""
+        if not self.owners.owned_shards.blind:
+            return None
+        head = {"shard": shard, "address": self.address}
+        for address, peer in self._peers.items():
+            if peer is not self and not peer.owners.owned_shards.blind:
+                with suppress(Refusal, Moved, Unreachable, Silent, Slow):
+                    answer = await self._links.ask(address, "owner", head, (), self.process.now() + _REPLACED)
+                    return str(answer.head["owner"])
+        return None
 
     def _make(self, shard: int) -> StoreService:
         process = self.process

@@ -46,10 +46,10 @@ def _quiet() -> Iterator[None]:
 
 #: seeds for the rules of a cluster
 CLUSTER_SEEDS = {
-    "what may have reached an owner is not sent to the next": 1000,
-    "what may have reached an owner is unconfirmed": 1000,
+    "what may have reached an owner is not sent to the next": 24,
+    "what may have reached an owner is unconfirmed": 24,
     "all names of a call are of one moment": 1022,
-    "an owner looks before it answers others": 1140,
+    "an owner looks before it answers others": 265,
 }
 
 

@@ -197,13 +197,50 @@ def test_blind_owner_is_replaced_by_whoever_asks(idle: bool) -> None:
     assert trial.world.now - began < 6.0
     assert set(answers) <= {"unconfirmed", "not_ready"}
     assert (trial.read(third)[0], trial.owner()[-1]) == ((2,), 1)
-    assert trial.read(first)[0] == "not_ready"
+    assert trial.read(first)[0] == (2,), "it forwards, like any other server"
     assert dict(second.owners.owned_shards.moves) == {"without_store": 1}
     trial.wait(5.0)
     first.process.blind = False
     trial.wait(5.0)
     assert trial.read(first)[0] == (2,)
     assert trial.owner() == [1]
+
+
+def test_blind_owner_asks_to_be_replaced() -> None:
+    """All clients send to it: it asks another server to take over, and forwards to that one."""
+    trial = Trial()
+    first, second, third = trial.members
+    trial.write(first, 1)
+    trial.wait(OPENING_INTERVAL)
+    first.process.blind, began = True, trial.world.now
+    answers = []
+    while (answer := trial.write(first, 2)[0]) != "ok":
+        answers.append(answer)
+    assert trial.world.now - began < 6.0
+    assert set(answers) <= {"unconfirmed", "not_ready"}
+    assert trial.owner() == [1]
+    assert [trial.read(member)[0] for member in (first, second, third)] == [(2,)] * 3
+    first.process.blind = False
+    trial.wait(5.0)
+    assert trial.write(first, 3)[0] == "ok"
+    assert trial.owner() == [1]
+    assert dict(second.owners.owned_shards.moves) == {"without_store": 1}
+
+
+def test_outage_for_all_moves_no_shard() -> None:
+    trial = Trial()
+    first, second, third = trial.members
+    trial.write(first, 1)
+    trial.wait(OPENING_INTERVAL)
+    for member in trial.members:
+        member.process.blind = True
+    trial.world.at(trial.world.now + 20.0, lambda: [setattr(m.process, "blind", False) for m in trial.members])
+    end = trial.world.now + 25.0
+    while trial.world.now < end:
+        for member in (first, second, third):
+            trial.read(member)
+    assert [trial.read(member)[0] for member in (first, second, third)] == [(1,)] * 3
+    assert trial.owner() == [0]
 
 
 def test_equal_questions_that_wait_share_a_message() -> None:
