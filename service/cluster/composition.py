@@ -26,6 +26,7 @@ from service.store.object_journal import ObjectJournal, Tidiness
 from service.store.objects import ShardObjects, folder_of
 from service.store.ownership import patience_of
 from service.store.places import open_objects, place_name, prepare_shared
+from service.store.residency import Residency
 from service.store.shared_threads import SharedThreads
 from service.store.tables import KeyLimit
 from service.web.graph_routes import GRAPHS
@@ -39,6 +40,8 @@ _QUESTION_OVERHEAD: Final = 4 << 20
 #: reads so many shards at a time
 _OPENINGS: Final = 32
 _LOOK_UPS: Final = 16
+#: threads that read tensors for which there is no room in memory
+_READS: Final = 16
 #: threads of all shards together for each of commits, looks and tidying; each blocks while the store answers
 _SHARD_THREADS: Final = 32
 #: compaction of a shard: a new owner reads all of its objects first, while callers wait
@@ -66,8 +69,10 @@ class Cluster:
         openings = ThreadPoolExecutor(_OPENINGS, "gradserve-opening")
         look_ups = ThreadPoolExecutor(_LOOK_UPS, "gradserve-owner")
 
+        residency = Residency(settings.max_tensor_bytes, ThreadPoolExecutor(_READS, "gradserve-read"))
+
         def make(shard: int) -> StoreService:
-            return StoreService(settings, self.pool, self._journal(shard), on_commit, key_limits, threads)
+            return StoreService(settings, self.pool, self._journal(shard), on_commit, key_limits, threads, residency)
 
         owned_shards, directory = OwnedShards(make, openings), OwnerDirectory(self._objects)
         self._owners = Owners(self._address, owned_shards, directory, look_ups, shards=settings.shards)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,9 +17,10 @@ from service.core.settings import Settings
 from service.observe.tally import Holdings
 from service.store.changes import ALWAYS, Change, Condition, new_tensor, store_condition
 from service.store.commits import CommitCallback, Commits, Completion, Proposal
-from service.store.fence import Fence
+from service.store.fence import Fence, unseen
 from service.store.idempotency import AnswerTable, Repetition
 from service.store.journal import SYSTEM, Environment, Journal, Loaded
+from service.store.residency import UNLOADED, Residency
 from service.store.tables import (
     GraphStore,
     KeyLimit,
@@ -36,6 +38,9 @@ from service.workers.pool import Done, Pool
 from service.workers.task import Reply, Task, refused
 
 _logger = logging.getLogger("gradserve")
+
+#: seconds until a commit that is in the journal is in the tables, too
+_SETTLING: Final = 0.005
 
 _T = TypeVar("_T")
 _Settle = Callable[[Task, Caller, Reply, Done, Condition, Sequence[Change]], None]
@@ -105,15 +110,26 @@ class StoreService:
         on_commit: CommitCallback = lambda outcome, seconds: None,
         key_limit: KeyLimit | None = None,
         environment: Environment = SYSTEM,
+        residency: Residency | None = None,
     ) -> None:
-        """`key_limit` looks up the limits that keys set for their namespaces; `environment` has threads for commits."""
+        """`key_limit` looks up the limits that keys set for their namespaces; `environment` has threads for commits.
+
+        With a `residency`, only the elements of tensors that it allows are in memory.
+        """
         self._pool = pool
         self._journal = journal
         self._place = settings.state
         shares = {
             things: share_of_each(settings, things, key_limit) for things in ("tensor", "graph", "model", "answer")
         }
-        self.tensors = TensorTable(total_quota(settings, "tensor"), pool.place, shares["tensor"])
+        self._residency, self._reserved = residency, 0
+        self.tensors = TensorTable(
+            total_quota(settings, "tensor"),
+            pool.place,
+            shares["tensor"],
+            residency,
+            journal.keeps,
+        )
         self.graphs = GraphStore(total_quota(settings, "graph"), shares["graph"])
         self.models = ModelTable(total_quota(settings, "model"), shares["model"])
         self.answers = AnswerTable(
@@ -130,9 +146,19 @@ class StoreService:
     def load(self) -> Loaded:
         """Read the stored state; blocks. Raises RuntimeError with one sentence if it cannot be read."""
         try:
-            return self._journal.load()
-        except OSError as error:
+            return self._journal.load(int if self._residency is None else self._reserve)
+        except BaseException as error:
+            self._reserve(0)
+            if not isinstance(error, OSError):
+                raise
             raise RuntimeError(f"cannot read the state in {self._place}: {error.strerror or error}") from error
+
+    def _reserve(self, nbytes: int) -> int:
+        """Reserve memory for the elements of tensors, instead of what was reserved before."""
+        if self._residency is not None:
+            self._residency.give_back(self._reserved)
+            self._reserved = self._residency.reserve(nbytes)
+        return self._reserved
 
     def restore(self, loaded: Loaded) -> None:
         """Put the loaded state into the tables."""
@@ -145,11 +171,19 @@ class StoreService:
         for record in loaded.answers:
             self.answers.load((record.namespace, record.key), record)
         for tensor in loaded.tensors:
+            version = TensorVersion(tensor.dtype, tensor.shape, tensor.etag, UNLOADED)
             if tensor.data is not None:
-                memory = self._pool.allocate_tensor(tensor.data.nbytes)
-                _copy([(memory.view, tensor.data)])
-                version = TensorVersion(tensor.dtype, tensor.shape, tensor.etag, memory)
-                self.tensors.load((tensor.namespace, tensor.name), version)
+                version = self._present(version, tensor.data)
+            self.tensors.load((tensor.namespace, tensor.name), version)
+        self._reserve(0)
+        if self._residency is not None:
+            self._residency.make_room()
+
+    def _present(self, version: TensorVersion, data: bytes | memoryview) -> TensorVersion:
+        """Return an unloaded version with its elements in memory."""
+        memory = self._pool.allocate_tensor(len(data))
+        _copy([(memory.view, data)])
+        return replace(version, memory=memory)
 
     async def current(self, expires: float) -> None:
         """Wait until the tables are known to match the stored state. Raises Refusal: not_ready."""
@@ -170,9 +204,44 @@ class StoreService:
 
     async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
         """Return the existing versions of these tensors, all at one moment. Raises Refusal: not_ready."""
-        await self.commits.fence.wait_until_current(expires)
-        versions = {name: self.tensors.find((namespace, name)) for name in names}
-        return {name: version for name, version in versions.items() if version is not None}
+        elements: dict[str, bytes] = {}
+        while True:
+            await self.commits.fence.wait_until_current(expires)
+            found = {name: self.tensors.find((namespace, name)) for name in names}
+            versions = {name: version for name, version in found.items() if version is not None}
+            unread = {n: v.etag for n, v in versions.items() if v.is_unloaded and v.etag not in elements}
+            if not unread:
+                break
+            elements |= await self._read(namespace, unread, expires)
+        if self._residency is not None:
+            for name, version in versions.items():
+                if version.is_unloaded:
+                    versions[name] = self._present(version, elements[version.etag])
+                    self.tensors.load((namespace, name), versions[name])
+                self._residency.use(self.tensors, (namespace, name))
+            self._residency.make_room({(self.tensors, (namespace, name)) for name in versions})
+        return versions
+
+    async def _read(self, namespace: str, etags: Mapping[str, str], expires: float) -> dict[str, bytes]:
+        """Read the elements of unloaded versions, by etag, except those that have been replaced. Raises Refusal."""
+        assert self._residency is not None, "otherwise none is unloaded"
+        loop = asyncio.get_running_loop()
+        reads = {
+            etag: loop.run_in_executor(self._residency.executor, self._journal.read, namespace, name, etag)
+            for name, etag in etags.items()
+        }
+        done, pending = await asyncio.wait(reads.values(), timeout=expires - self.commits.clock())
+        for read in pending:
+            read.add_done_callback(lambda read: read.cancelled() or read.exception())
+        for error in filter(None, [read.exception() for read in done]):
+            _logger.warning("cannot read a tensor: %s", error)
+            raise unseen()
+        if pending:
+            raise unseen()
+        elements = {etag: read.result() for etag, read in reads.items()}
+        if None in elements.values():
+            await asyncio.sleep(_SETTLING)  # a newer version is in the journal, and soon in the table
+        return {etag: data for etag, data in elements.items() if data is not None}
 
     async def begin(self, call: Repetition, expires: float) -> AnswerRecord | None:
         """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""

@@ -91,16 +91,17 @@ def items_of(batch: Sequence[Commit], first_commit: int) -> dict[ItemKey, tuple[
     return {item.key: (item, data) for item, data in pairs}
 
 
-def loaded(items: Iterable[tuple[Item, bytes]]) -> Loaded:
-    """Convert items to a state, in the order in which they came first."""
+def loaded(items: Iterable[tuple[Item, bytes | None]]) -> Loaded:
+    """Convert items to a state, in the order in which they came first. Tensors may be without their bytes."""
     result = Loaded()
     for item, data in sorted(items, key=lambda pair: pair[0].first_commit):
         facts = item.facts
         if item.kind == TENSOR:
-            shape = tuple(facts["shape"])
-            write = TensorWrite(item.namespace, item.name, facts["etag"], facts["dtype"], shape, memoryview(data))
-            result.tensors.append(write)
-        elif item.kind == GRAPH:
+            shape, view = tuple(facts["shape"]), None if data is None else memoryview(data)
+            result.tensors.append(TensorWrite(item.namespace, item.name, facts["etag"], facts["dtype"], shape, view))
+            continue
+        assert data is not None, "only tensors are without"
+        if item.kind == GRAPH:
             result.graphs.append(GraphWrite(item.namespace, item.name, data))
         elif item.kind == MODEL:
             result.models.append(ModelWrite(item.namespace, item.name, data))

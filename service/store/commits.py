@@ -140,7 +140,7 @@ class Commits:
     ) -> None:
         """Make an empty queue. `within`: seconds until writes that are not durable must be on disk."""
         self._journal = journal
-        self._clock = clock
+        self.clock = clock
         self._within = within
         self._on_commit = on_commit
         self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="state")
@@ -172,7 +172,7 @@ class Commits:
 
     def submit(self, proposal: Proposal) -> None:
         """Queue a proposal. It continues even if its request is cancelled."""
-        proposal.submitted = self._clock()
+        proposal.submitted = self.clock()
         refusal = self.lost or (stopping() if self._closing else None)
         if refusal is None and self._task is not None and self.fence.is_blind:
             refusal = _unwritten()
@@ -310,7 +310,7 @@ class Commits:
         try:
             if self.lost is not None:
                 raise self.lost
-            if proposal.is_answered or proposal.expires <= self._clock():
+            if proposal.is_answered or proposal.expires <= self.clock():
                 raise deadline_exceeded(proposal.timeout)
             replaced = [change.table.latest(change.key) for change in proposal.changes]
             checks = [change.check(value) for change, value in zip(proposal.changes, replaced, strict=True)]
@@ -406,7 +406,7 @@ class Commits:
         asyncio.get_running_loop().call_soon(proposal.done, refusal)
 
     def _count(self, proposal: Proposal, outcome: str) -> None:
-        self._on_commit(outcome, self._clock() - proposal.submitted)
+        self._on_commit(outcome, self.clock() - proposal.submitted)
 
 
 def _unwritten() -> Refusal:

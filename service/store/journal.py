@@ -23,7 +23,7 @@ For a place that only this server can reach, `holds` is always true.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -50,7 +50,10 @@ class StateUnknown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """State at the start: tensors with their data, graphs in the order of registration, answers not expired, models."""
+    """State at the start: tensors, graphs in the order of registration, answers not expired, models.
+
+    Tensors without data have theirs in the journal alone, since there was no room for it.
+    """
 
     tensors: list[TensorWrite] = field(default_factory=list)
     graphs: list[GraphWrite] = field(default_factory=list)
@@ -58,17 +61,30 @@ class Loaded:
     models: list[ModelWrite] = field(default_factory=list)
 
 
+#: function from the bytes that are wanted to those that there is room for
+Reserve = Callable[[int], int]
+
+
 class Journal(Protocol):
-    """Atomic commits. All methods block but `holds`, `is_blind` and `give_up`; one thread at a time commits."""
+    """Atomic commits. One thread at a time commits. Only `holds`, `keeps`, `is_blind` and `give_up` do not block."""
 
     shared: bool
     """Whether other servers may write to the same place, so that the state in memory may be out of date."""
 
-    def load(self) -> Loaded:
-        """Load the state; called once, before the first commit.
+    def load(self, reserve: Reserve = int) -> Loaded:
+        """Load the state; called once, before the first commit. `reserve` grants the data of tensors memory.
 
         Raises RuntimeError with one sentence if the place is damaged, not ours, or cannot be read; Taken if servers
         share it, and another one has just begun there.
+        """
+
+    def keeps(self, namespace: str, name: str, etag: str) -> bool:
+        """Return whether the last version of a tensor in the journal has this etag."""
+
+    def read(self, namespace: str, name: str, etag: str) -> bytes | None:
+        """Read the data of a tensor; None if its last version in the journal has another etag. For any thread.
+
+        Raises OSError, and RuntimeError if it is damaged.
         """
 
     def commit(self, batch: Sequence[Commit]) -> None:
@@ -99,9 +115,17 @@ class MemoryJournal:
 
     shared = False
 
-    def load(self) -> Loaded:
+    def load(self, reserve: Reserve = int) -> Loaded:
         """Return an empty state."""
         return Loaded()
+
+    def keeps(self, namespace: str, name: str, etag: str) -> bool:
+        """Return False: nothing is kept."""
+        return False
+
+    def read(self, namespace: str, name: str, etag: str) -> bytes | None:
+        """Return None."""
+        return None
 
     def commit(self, batch: Sequence[Commit]) -> None:
         """Keep nothing."""

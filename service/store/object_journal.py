@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from service.store.commit_objects import (
+    TENSOR,
     Damaged,
     Item,
     ItemKey,
@@ -46,7 +47,7 @@ from service.store.commit_objects import (
     loaded,
     read_item,
 )
-from service.store.journal import SYSTEM, Environment, Loaded, StateFull, StateLost, StateUnknown
+from service.store.journal import SYSTEM, Environment, Loaded, Reserve, StateFull, StateLost, StateUnknown
 from service.store.objects import Missing, Objects
 from service.store.ownership import ExclusiveWriter, LeaseWriter, Ownership
 from service.store.writes import Commit
@@ -156,6 +157,10 @@ class Ledger:
     def current(self) -> list[tuple[int, Item]]:
         """List the current values, each with the number of its object."""
         return [(sequence, item) for sequence, item in self._current.values() if item.nbytes is not None]
+
+    def find(self, key: ItemKey) -> tuple[int, Item] | None:
+        """Return the current item with this key, and the number of its object. For any thread."""
+        return self._current.get(key)
 
     def holds(self, sequence: int, item: Item) -> bool:
         """Return whether this item of this object is current."""
@@ -286,15 +291,32 @@ class ObjectJournal:
         self._has_warned = False
         self._is_closing = self._is_lost = False
 
-    def load(self) -> Loaded:
+    def load(self, reserve: Reserve = int) -> Loaded:
         """Implement `Journal.load`."""
         try:
             for _ in range(_LOAD_ATTEMPTS):
                 with suppress(Vanished), Reading(self._objects, self._place, self._environment) as reading:
-                    return self._loaded(reading)
+                    return self._loaded(reading, reserve)
         except OSError as error:
             raise RuntimeError(f"cannot read {self._place}: {error.strerror or error}") from None
         raise RuntimeError(f"cannot read {self._place}: commits are listed, but missing")
+
+    def keeps(self, namespace: str, name: str, etag: str) -> bool:
+        """Implement `Journal.keeps`."""
+        return self._find(namespace, name, etag) is not None
+
+    def read(self, namespace: str, name: str, etag: str) -> bytes | None:
+        """Implement `Journal.read`."""
+        for _ in range(_LOAD_ATTEMPTS):
+            if (known := self._find(namespace, name, etag)) is None:
+                return None
+            try:
+                return read_item(self._objects, *known)
+            except Missing:
+                continue  # the item was moved into another object
+            except Damaged as error:
+                raise RuntimeError(f"{self._place} is damaged: {commit_key(known[0])} {error}") from None
+        raise OSError(f"cannot read {self._place}: a tensor is listed, but missing")
 
     def commit(self, batch: Sequence[Commit]) -> None:
         """Implement `Journal.commit`."""
@@ -339,7 +361,7 @@ class ObjectJournal:
         self._ownership.end(successor)
         self._objects.close()
 
-    def _loaded(self, reading: Reading) -> Loaded:
+    def _loaded(self, reading: Reading, reserve: Reserve) -> Loaded:
         """Take the place, and load the state. Raises Vanished, RuntimeError, OSError."""
         self._ledger = Ledger(self._tidiness)
         heads = self._ownership.begin(reading)
@@ -347,9 +369,14 @@ class ObjectJournal:
             if heads[sequence].items:
                 self._ledger.note(sequence, heads[sequence].nbytes, heads[sequence].items)
         self._ledger.expire(time.time())
-        state = loaded(reading.data(self._ledger.current()))
+        present, unloaded = _split(self._ledger.current(), reserve)
+        state = loaded([*reading.data(present), *((item, None) for _, item in unloaded)])
         self._ownership.settle()
         return state
+
+    def _find(self, namespace: str, name: str, etag: str) -> tuple[int, Item] | None:
+        known = self._ledger.find((TENSOR, namespace, name))
+        return None if known is None or known[1].facts.get("etag") != etag else known
 
     def _write_items(self, pairs: Sequence[tuple[Item, memoryview | None]]) -> None:
         """Write items as the next object, with the lock held. Raises StateFull, StateLost, StateUnknown, OSError."""
@@ -447,6 +474,21 @@ class ObjectJournal:
             return memoryview(read_item(self._objects, sequence, item))
         except Missing:
             return None  # deleted meanwhile: the item is not current any more, and need not be moved
+
+
+def _split(
+    current: Iterable[tuple[int, Item]], reserve: Reserve
+) -> tuple[list[tuple[int, Item]], list[tuple[int, Item]]]:
+    """Split items into those to be loaded, the newest tensors as far as there is room, and the other tensors."""
+    tensors = [(number, item) for number, item in current if item.kind == TENSOR]
+    present = [(number, item) for number, item in current if item.kind != TENSOR]
+    room = reserve(sum(item.nbytes or 0 for _, item in tensors))
+    unloaded: list[tuple[int, Item]] = []
+    for number, item in sorted(tensors, key=lambda numbered: -numbered[0]):
+        fits = (item.nbytes or 0) <= room
+        (present if fits else unloaded).append((number, item))
+        room -= (item.nbytes or 0) if fits else 0
+    return present, unloaded
 
 
 def _groups(moving: Iterable[tuple[int, Item]]) -> Iterator[list[tuple[int, Item]]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final, Generic, NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ from engine import printable
 from service.core.allocation import Allocation
 from service.core.errors import Refusal
 from service.core.settings import Settings
+from service.store.residency import UNLOADED, Residency
 from service.store.writes import nbytes_of
 
 _V = TypeVar("_V")
@@ -260,6 +261,8 @@ def unknown_tensor(name: str, pointer: str | None = None, node: int | None = Non
 class TensorVersion:
     """One version of a tensor. The view of `memory` has only its elements, row-major and little-endian.
 
+    Of an unloaded version, they are in the journal alone (see `residency`).
+
     The elements are written once, before the version can be seen. A view of them stays valid as long as anybody holds
     it, even after the memory has been given back.
     """
@@ -274,6 +277,11 @@ class TensorVersion:
         """Bytes of its elements, even after the memory has been given back."""
         return nbytes_of(self.dtype, self.shape)
 
+    @property
+    def is_unloaded(self) -> bool:
+        """Whether its elements are not in memory."""
+        return self.memory is UNLOADED
+
 
 #: function that is called with each new version, or None for a deletion
 Placed = Callable[[str, str, TensorVersion | None], None]
@@ -284,9 +292,17 @@ class TensorTable(Table[TensorVersion]):
 
     plural = "tensors"
 
-    def __init__(self, quota: Quota, placed: Placed, share: Share | None = None) -> None:
+    def __init__(
+        self,
+        quota: Quota,
+        placed: Placed,
+        share: Share | None = None,
+        residency: Residency | None = None,
+        is_kept: Callable[[str, str, str], bool] = lambda *_: False,
+    ) -> None:
+        """Make an empty table. Versions that the journal has, by `is_kept`, become unloaded as `residency` demands."""
         super().__init__(quota, lambda version: TENSOR_OVERHEAD + version.nbytes, share)
-        self._placed = placed
+        self._placed, self._residency, self._is_kept = placed, residency, is_kept
 
     def get(self, namespace: str, name: str) -> TensorVersion:
         """Return the current version. Raises Refusal (not_found)."""
@@ -298,12 +314,29 @@ class TensorTable(Table[TensorVersion]):
     def settle(self, key: TableKey, value: TensorVersion | None) -> None:
         """Put the coming version into the table; tasks read it from now on."""
         super().settle(key, value)
-        self._placed(*key, value)
+        self._place(key, value)
+        if self._residency is not None:
+            self._residency.make_room({(self, key)})
 
     def load(self, key: TableKey, value: TensorVersion | None) -> None:
         """Put a version from the journal into the table."""
         super().load(key, value)
+        self._place(key, value)
+
+    def unload(self, key: TableKey) -> bool:
+        """Implement `Holder.unload`."""
+        version = self.find(key)
+        if version is None or not self._is_kept(*key, version.etag):
+            return False
+        self.load(key, replace(version, memory=UNLOADED))
+        return True
+
+    def _place(self, key: TableKey, value: TensorVersion | None) -> None:
         self._placed(*key, value)
+        if self._residency is not None:
+            self._residency.remove(self, key)
+            if value is not None and not value.is_unloaded:
+                self._residency.add(self, key, value.nbytes)
 
 
 @dataclass(frozen=True, slots=True)
