@@ -74,7 +74,7 @@ class Cluster:
         def make(shard: int) -> StoreService:
             return StoreService(settings, self.pool, self._journal(shard), on_commit, key_limits, threads, residency)
 
-        owned_shards, directory = OwnedShards(make, openings), OwnerDirectory(self._objects)
+        owned_shards, directory = OwnedShards(make, openings, residency), OwnerDirectory(self._objects)
         self._owners = Owners(self._address, owned_shards, directory, look_ups, shards=settings.shards)
         place = place_name(settings.state)
         prepare = partial(prepare_shared, self._objects, place, settings.shards)

@@ -52,6 +52,7 @@ from service.store.contact import Retries
 from service.store.objects import Missing, Objects, ShardObjects, shard_of
 from service.store.ownership import OPENING_INTERVAL, Taken
 from service.store.places import UNRECORDED_SHARDS
+from service.store.residency import Residency
 from service.store.tables import Table, Usage
 from service.store.together import consume_exception
 
@@ -133,9 +134,14 @@ class OwnedShards:
     next owner loads it from the objects. For one event loop.
     """
 
-    def __init__(self, make: Callable[[int], StoreService], executor: Executor) -> None:
-        """`make` makes the empty store of a shard; `executor` opens as many shards at a time as it has threads."""
-        self._make, self._executor = make, executor
+    def __init__(
+        self, make: Callable[[int], StoreService], executor: Executor, residency: Residency | None = None
+    ) -> None:
+        """`make` makes the empty store of a shard; `executor` opens as many shards at a time as it has threads.
+
+        All stores share `residency`, which says what their tensors take of the memory.
+        """
+        self._make, self._executor, self.residency = make, executor, residency
         self._owned: dict[int, StoreService] = {}
         #: usage by all shards, also those that are being released: of tensors, graphs, models and answers
         self._totals = tuple(Usage() for _ in range(4))

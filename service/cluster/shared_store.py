@@ -245,6 +245,7 @@ class SharedStore:
             owning.moves,
             owning.blind,
             has_conflict,
+            0 if owning.residency is None else owning.residency.nbytes,
         )
 
     async def balance(self) -> None:

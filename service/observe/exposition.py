@@ -171,6 +171,8 @@ def _of_cluster(figures: ClusterStats) -> Iterator[Metric]:
     yield _by(moves, _with_zeros(_MOVES, figures.moves))
     text = "Shards of this server whose store has not answered for three leases."
     yield GaugeMetricFamily(f"{_PREFIX}_shards_without_store", text, value=figures.blind)
+    text = "Bytes of resident tensors that are in memory; the others are read from the store when they are used."
+    yield GaugeMetricFamily(f"{_PREFIX}_tensor_memory_bytes", text, value=figures.tensor_memory)
     text = "1 while another process answers at the address of this server, else 0."
     yield GaugeMetricFamily(f"{_PREFIX}_address_conflict", text, value=int(figures.has_conflict))
     text = "Checks whether another server has taken over a shard."

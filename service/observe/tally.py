@@ -63,7 +63,8 @@ class ClusterStats(NamedTuple):
     """Statistics of a cluster server: owned shards, takeovers, checks of the state, and requests passed on by kind.
 
     `moves` counts the shards that it has opened, by reason. `blind` is the number of owned shards whose store has not
-    answered for three leases. `has_conflict` tells that another process answers at its address.
+    answered for three leases. `has_conflict` tells that another process answers at its address. `tensor_memory` is the
+    number of bytes of tensors that are in memory.
     """
 
     shards: int
@@ -73,6 +74,7 @@ class ClusterStats(NamedTuple):
     moves: Mapping[str, int] = {}
     blind: int = 0
     has_conflict: bool = False
+    tensor_memory: int = 0
 
 
 class Tally:

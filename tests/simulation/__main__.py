@@ -22,6 +22,7 @@ from typing import NamedTuple
 from tests.simulation.checker import is_linearizable
 from tests.simulation.cluster_rules import CLUSTER_RULES
 from tests.simulation.history import history
+from tests.simulation.member import INF
 from tests.simulation.rules import RULES, without
 
 #: histories per task of a process
@@ -37,13 +38,15 @@ class Toll(NamedTuple):
     undecided: tuple[int, ...]
 
 
-def toll(seeds: Iterable[int], rule: str | None = None, lease: float = 1.0, *, cluster: bool = False) -> Toll:
+def toll(
+    seeds: Iterable[int], rule: str | None = None, lease: float = 1.0, *, cluster: bool = False, memory: float = INF
+) -> Toll:
     """Run these histories, possibly without a rule; of servers that take a state from each other, or of a `cluster`."""
     asked = answered = 0
     wrong, undecided = [], []
     with without(rule, CLUSTER_RULES if cluster else RULES):
         for seed in seeds:
-            run = history(seed, lease, cluster=cluster)
+            run = history(seed, lease, cluster=cluster, memory=memory)
             asked, answered = asked + run.asked, answered + run.answered
             explained = is_linearizable(run.operations)
             if run.wrong or explained is False:

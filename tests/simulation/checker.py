@@ -39,6 +39,12 @@ class Operation:
     answer: object = None
     replaced: object = UNTOLD
 
+    @property
+    def is_put(self) -> bool:
+        """Whether it is sent as a PUT, whose answer tells whether there was a previous value."""
+        values = list(self.writes.values())
+        return self.kind == "write" and len(values) == 1 and values[0] is not None and values[0] % 2 == 1
+
     def after(self, state: Registers) -> list[Registers]:
         """The states that the operation may lead to; none if its answer would have been different."""
         now = {name: values[-1] for name, values in zip(REGISTERS, state, strict=True)}

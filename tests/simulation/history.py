@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tests.simulation.checker import Operation
-from tests.simulation.member import Member
-from tests.simulation.server import DELETED, Request, Server
+from tests.simulation.checker import SOMETHING, Operation
+from tests.simulation.member import INF, Member
+from tests.simulation.server import CREATED, OK, REPLACED, Request, Server
 from tests.simulation.store import Store
 from tests.simulation.virtual import World
 
@@ -41,13 +41,17 @@ class History:
     wrong: list[object]
 
 
-def history(seed: int, lease: float = 1.0, *, cluster: bool = False) -> History:
-    """Run the history of a seed, of servers that share a state as a `cluster`, or take it from each other."""
-    return _Run(seed, lease, cluster).result()
+def history(seed: int, lease: float = 1.0, *, cluster: bool = False, memory: float = INF) -> History:
+    """Run the history of a seed, of servers that share a state as a `cluster`, or take it from each other.
+
+    Each server of a cluster has `memory` bytes for the elements of tensors, which have one byte each.
+    """
+    return _Run(seed, lease, cluster, memory).result()
 
 
 class _Run:
-    def __init__(self, seed: int, lease: float, cluster: bool) -> None:
+    def __init__(self, seed: int, lease: float, cluster: bool, memory: float) -> None:
+        self.memory = memory
         self.peers: dict[str, Member] | None = {} if cluster else None
         self.kinds = _CLUSTER_TROUBLE if cluster else _TROUBLE
         self.world = World(seed)
@@ -78,7 +82,7 @@ class _Run:
     def _server(self, number: int) -> Server | Member:
         if self.peers is None:
             return Server(self.world, self.store, self.lease)
-        return Member(self.world, self.store, self.lease, f"server {number}", self.peers)
+        return Member(self.world, self.store, self.lease, f"server {number}", self.peers, self.memory)
 
     def _beginnings(self) -> list[Operation]:
         """The beginnings of servers, from their opening until they own the state, when volatile writes may be lost."""
@@ -169,8 +173,10 @@ class _Run:
             operation.called = self.world.now
             self.operations.append(operation)
             answer = yield from self._asked(Request(operation, key, chance.choice([0.3, 1.0, 3.0])))
-            if isinstance(answer, str) and answer.startswith(DELETED):
-                answer, operation.replaced = "ok", int(answer.removeprefix(DELETED))
+            if isinstance(answer, str) and answer.startswith(OK):
+                told = {CREATED: None, REPLACED: SOMETHING}
+                operation.replaced = told[answer] if answer in told else int(answer.removeprefix(OK))
+                answer = "ok"
             if operation.kind == "read" and isinstance(answer, tuple):
                 seen.update(zip(operation.names, answer, strict=True))
             elif answer == "ok":
@@ -186,7 +192,7 @@ class _Run:
         doubtful = False
         for _ in range(TRIES):
             answer = yield from self._once(request)
-            if isinstance(answer, tuple) or answer in _ANSWERS or str(answer).startswith(DELETED):
+            if isinstance(answer, tuple) or answer in _ANSWERS or str(answer).startswith(OK):
                 return answer
             certain = answer in _CERTAIN
             doubtful |= not certain

@@ -32,9 +32,11 @@ from service.store.idempotency import Repetition
 from service.store.journal import Loaded
 from service.store.object_journal import ObjectJournal
 from service.store.objects import ShardObjects, shard_of
+from service.store.residency import Residency
 from service.web.repetition import answer_changes
 from service.workers.residents import ReaderCounts
 from service.workers.task import Reply, Task
+from tests.simulation.checker import Operation
 from tests.simulation.server import (
     BEHIND,
     GRACE,
@@ -46,19 +48,21 @@ from tests.simulation.server import (
     code_of,
     delete,
     etag_of,
+    put,
     stored_of,
 )
 from tests.simulation.store import Remote, Store
 from tests.simulation.virtual import Process, World
 
+INF: Final = float("inf")
 #: seconds of silence before a server is asked whether it is alive, and for its answer
 _SILENCE: Final = 1.0
 #: seconds in which another server must have replaced one that does not reach the store
 _REPLACED: Final = 10.0
 #: the shard of all registers
 _SHARD: Final = shard_of("", 16)
-#: the name of the peer request for a deletion, which is forwarded whole
-_DELETION: Final = "deletion"
+#: the name of the peer request for a deletion or a PUT, which is forwarded whole
+_WRITE: Final = "write"
 
 
 class Member:
@@ -67,9 +71,13 @@ class Member:
     began = None
     has_lost = False
 
-    def __init__(self, world: World, store: Store, lease: float, address: str, peers: dict[str, Member]) -> None:
+    def __init__(
+        self, world: World, store: Store, lease: float, address: str, peers: dict[str, Member], memory: float = INF
+    ) -> None:
+        """Begin to own shards; only `memory` bytes of elements are in memory."""
         self.process = process = Process(world)
         self._lease, self.address = lease, address
+        self._residency = None if memory == INF else Residency(memory, process.threads(4))
         self._remote = Remote(store, process)
         directory = OwnerDirectory(self._remote)
         owned_shards = OwnedShards(self._make, process.threads(4))
@@ -79,7 +87,7 @@ class Member:
         self.store = SharedStore(SETTINGS, Pool(), self.owners, links, ReaderCounts())  # type: ignore[arg-type]
         self.questions: Mapping[str, Callable[..., Any]] = {
             **PeerQuestions(self.owners).by_name,
-            _DELETION: self._delete_for_another,
+            _WRITE: self._write_for_another,
         }
         self._links, self._peers = links, peers
         peers[address] = self
@@ -124,7 +132,7 @@ class Member:
         process = self.process
         objects = ShardObjects(self._remote, shard)
         journal = ObjectJournal(objects, "the place", TIDY, self._lease, process, self.address)
-        store = StoreService(SETTINGS, Pool(), journal)  # type: ignore[arg-type]
+        store = StoreService(SETTINGS, Pool(), journal, residency=self._residency)  # type: ignore[arg-type]
         fence = Fence(journal, process.threads(1), process.now)
         store.commits = Commits(journal, BEHIND, lambda *_: None, process.threads(1), fence, process.now)
         return store
@@ -149,8 +157,8 @@ class Member:
         if operation.kind == "read":
             versions = await self.store.versions("", operation.names, expires)
             return tuple(int(versions[name].etag, 16) if name in versions else None for name in operation.names)
-        if operation.kind == "delete":
-            return await self._deleted(request, expires)
+        if operation.kind == "delete" or operation.is_put:
+            return await self._forwarded(request, expires)
         if request.key is None:
             return await self._written(request, None, expires)
         repetition = Repetition("", request.key, "of this request")
@@ -171,32 +179,36 @@ class Member:
         reply = await self.store.settle_and_wait(job, ANONYMOUS, reply, Condition(), more)
         return "ok" if reply.status == 200 else code_of(reply)
 
-    async def _deleted(self, request: Request, expires: float) -> object:
+    async def _forwarded(self, request: Request, expires: float) -> object:
         operation = request.operation
-        (name,) = operation.writes
-        head = {"name": name, "match": operation.match.get(name), "key": request.key, "seconds": request.seconds}
+        head = {"kind": operation.kind, "writes": operation.writes, "match": operation.match}
+        head |= {"key": request.key, "seconds": request.seconds}
 
         async def at_this_server(store: StoreService) -> object:
-            return await _delete(store, head, expires)
+            return await _written_here(store, head, expires)
 
         async def at_another_server(address: str) -> object:
-            return (await self._links.ask(address, _DELETION, head, (), expires)).head["answer"]
+            return (await self._links.ask(address, _WRITE, head, (), expires)).head["answer"]
 
         return await self.owners.at_owner("", at_this_server, at_another_server, expires, repeats=False)
 
-    async def _delete_for_another(self, head: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
-        return {"answer": await _delete(await self.owners.owned_store("", expires), head, expires)}, ()
+    async def _write_for_another(self, head: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
+        return {"answer": await _written_here(await self.owners.owned_store("", expires), head, expires)}, ()
 
 
-async def _delete(store: StoreService, head: Mapping[str, Any], expires: float) -> object:
-    """Delete a tensor like the route, once even if the request is repeated."""
+async def _written_here(store: StoreService, head: Mapping[str, Any], expires: float) -> object:
+    """Store or delete a tensor like the route, once even if the request is repeated."""
     repetition = None if head["key"] is None else Repetition("", head["key"], "of this request")
     if repetition is not None and (stored := await store.begin(repetition, expires)):
         return stored.body.decode()
+    operation = Operation(head["kind"], 0.0, (), head["writes"], head["match"])
+    (name,) = operation.writes
     try:
+        if operation.is_put:
+            return await put(store, stored_of(operation, name), repetition, expires, head["seconds"])
         await store.commits.fence.wait_until_current(expires)
-        condition = Condition() if head["match"] is None else Condition(match=(etag_of(head["match"]),))
-        change = tensor_deletion(store.tensors, ("", head["name"]), condition)
+        condition = Condition(match=(etag_of(operation.match[name]),)) if name in operation.match else Condition()
+        change = tensor_deletion(store.tensors, ("", name), condition)
         return await delete(store, change, repetition, expires, head["seconds"])
     finally:
         if repetition is not None:

@@ -33,8 +33,10 @@ GRACE: Final = 3.0
 TIDY: Final = Tidiness(dead_objects=1, dead_bytes=1 << 30, worn_bytes=4096, small_objects=6, small_bytes=1 << 20)
 #: seconds for which a server accepts requests after it has ended
 LINGERS: Final = 0.8
-#: the prefix of the answer to a deletion; the previous value follows
-DELETED: Final = "ok "
+#: the prefix of answers that report what a write replaced: `created`, `replaced`, or the value that was deleted
+OK: Final = "ok "
+CREATED: Final = f"{OK}created"
+REPLACED: Final = f"{OK}replaced"
 SETTINGS: Final = Settings(state="memory")
 
 
@@ -141,6 +143,9 @@ class Server:
             condition = Condition(match=(etag_of(match),)) if match is not None else Condition()
             change = tensor_deletion(store.tensors, ("", name), condition)
             return await delete(store, change, repetition, expires, request.seconds)
+        if operation.is_put:
+            (name,) = operation.writes
+            return await put(store, stored_of(operation, name), repetition, expires, request.seconds)
         reply = Reply(200, "text/plain", [b"ok"])
         more = answer_changes(store.answers, repetition, reply)
         reply.stored = [stored_of(operation, name) for name in operation.writes]
@@ -162,11 +167,27 @@ async def delete(
     reply = Reply(200, "text/plain", [])
 
     def complete(replaced: Sequence[Any]) -> Sequence[Change]:
-        reply.parts = [f"{DELETED}{int(replaced[0].etag, 16)}".encode()]
+        reply.parts = [f"{OK}{int(replaced[0].etag, 16)}".encode()]
         return [change, *answer_changes(store.answers, repetition, reply)]
 
     await store.commit([change, *answer_changes(store.answers, repetition, reply)], expires, seconds, complete)
     return reply.body.decode()
+
+
+async def put(
+    store: StoreService, stored: Stored, repetition: Repetition | None, expires: float, seconds: float
+) -> str:
+    """Store a tensor like the route, and return its answer, which tells whether there was a previous version."""
+    reply = Reply(200, "text/plain", [], stored=[stored], stored_data=[b"\0"])
+
+    def complete(replaced: Sequence[Any]) -> Sequence[Change]:
+        reply.parts = [(CREATED if replaced[0] is None else REPLACED).encode()]
+        return answer_changes(store.answers, repetition, reply)
+
+    task = Task("forward", b"", "request", seconds, expires)
+    changes = answer_changes(store.answers, repetition, reply)
+    settled = await store.settle_and_wait(task, ANONYMOUS, reply, Condition(), changes, complete)
+    return settled.body.decode() if settled.status == 200 else code_of(settled)
 
 
 def stored_of(operation: Operation, name: str) -> Stored:

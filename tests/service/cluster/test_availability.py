@@ -129,6 +129,31 @@ def test_blind_owner_is_not_ready_and_replaced(place: str, way: Way, started: li
     assert owner.figure("gradserve_shards") == 0
 
 
+def test_survivor_keeps_in_memory_what_fits(place: str, started: list[Node]) -> None:
+    """It owns more than its limit: everything can be read and replaced, and new names are refused."""
+    owner = start(place, started)
+    survivor = start(place, started, "--max-tensor-bytes", "20000")
+    for number in range(10):
+        body = {"dtype": "float64", "shape": [500], "data": [float(number)] * 500}
+        assert owner.client.put(f"/v1/tensors/w{number}", json=body).status_code == 201
+    owner.end()
+    wait_until(lambda: survivor.get("w0").status_code == 200)
+    for number in range(10):
+        tensor = survivor.get(f"w{number}").json()["tensor"]
+        assert tensor["data"] == [float(number)] * 500
+        assert survivor.figure("gradserve_tensor_memory_bytes") <= 20_000
+    assert survivor.figure("gradserve_tensors") == 10
+    leaves = [{"op": "input"} for _ in range(10)]
+    sums = [{"op": "add", "operands": [number, number + 8]} for number in range(2, 10)]
+    graph = {"nodes": [*leaves, {"op": "add", "operands": [0, 1]}, *sums]}
+    feeds = [{"node": number, "tensor_id": f"w{number}"} for number in range(10)]
+    answer = survivor.client.post("/v1/forward", json={"graph": graph, "feeds": feeds, "outputs": [18]})
+    assert answer.json()["values"][0]["tensor"]["data"] == [45.0] * 500, answer.text
+    assert survivor.put("new", 1).status_code == 507
+    assert survivor.put("w0", 1).status_code == 200
+    assert survivor.figure("gradserve_tensor_memory_bytes") <= 20_000
+
+
 def test_head_reaches_the_new_owner(place: str, started: list[Node]) -> None:
     """The server that knew the paused owner is sent on by it, though the answer to a HEAD has no body."""
     owner, asker, third = (start(place, started) for _ in range(3))

@@ -11,7 +11,7 @@ from service.cluster.shared_store import WINDOW
 from service.store.ownership import OPENING_INTERVAL
 from tests.simulation.checker import Operation
 from tests.simulation.member import Member
-from tests.simulation.server import Request
+from tests.simulation.server import OK, Request
 from tests.simulation.store import Store
 from tests.simulation.virtual import World
 
@@ -56,7 +56,8 @@ class Trial:
         return answer, seconds
 
     def write(self, member: Member, value: int) -> tuple[object, float]:
-        return self.ask(member, Operation("write", 0.0, (), {"x": value}))
+        answer, seconds = self.ask(member, Operation("write", 0.0, (), {"x": value}))
+        return "ok" if str(answer).startswith(OK) else answer, seconds
 
     def owner(self) -> list[int]:
         """List the servers that believe to own the shard."""

@@ -233,3 +233,25 @@ def test_store_that_does_not_answer_is_named_at_the_deadline(run: Any, monkeypat
         await store.close(1.0)
 
     run(trial())
+
+
+def test_shard_that_is_lost_during_a_read_is_not_answered_as_empty(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def trial() -> None:
+        trial = Trial()
+        store, loop, read = trial.open(), asyncio.get_running_loop(), ObjectJournal.read
+
+        def lose() -> None:
+            store.commits.fence.leave()
+            for key, _ in [*store.tensors]:
+                store.tensors.load(key, None)
+
+        def read_late(journal: ObjectJournal, *name: str) -> bytes | None:
+            loop.call_soon_threadsafe(lose)
+            return read(journal, *name)
+
+        monkeypatch.setattr(ObjectJournal, "read", read_late)
+        with pytest.raises(Refusal, match="has just handed over this part of the state"):
+            await trial.read(store, "w0.0", "w0.9")
+        assert trial.residency.nbytes == 0
+
+    run(trial())
