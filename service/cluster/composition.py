@@ -81,9 +81,8 @@ class Cluster:
         patience = patience_of(settings.lease_ms / 1000)
         self._watch = watch = Watch(self._owners, self._peers, self._objects, prepare, place, patience)
         self.store = SharedStore(settings, self.pool, self._owners, self._peers, self._reader_counts, watch)
-        self.pool.find, self.pool.recall, self.pool.find_graph = (
-            self.store.versions, self.store.recall, self.store.find_graph
-        )  # fmt: skip
+        self.pool.find, self.pool.find_graph = self.store.versions, self.store.find_graph
+        self.pool.promised, self.pool.recall = self.store.promised, self.store.recall
         return self.store
 
     def in_front_of(self, routes: FastAPI) -> ASGIApp:

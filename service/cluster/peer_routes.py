@@ -46,7 +46,7 @@ from service.core.prefix import CLUSTER_PREFIX, path_within
 from service.observe.store import settling
 from service.store.changes import ALWAYS, new_answer
 from service.store.idempotency import Repetition
-from service.store.writes import nbytes_of
+from service.store.writes import GraphWrite, TensorWrite, nbytes_of
 from service.web.middleware import limit_body
 from service.web.responses import slices_to_send
 from service.web.routing import route_path
@@ -84,7 +84,10 @@ class PeerQuestions:
         versions = await store.versions(namespace, question["names"], expires)
         missing = {version.etag: version for version in versions.values() if version.etag not in question["known"]}
         etags = {name: version.etag for name, version in versions.items()}
-        head = {"versions": etags, "sent": [row_of_version(version) for version in missing.values()]}
+        known = {(TensorWrite, namespace, name) for name in versions}
+        promised = store.commits.promise(known) if len(known) == len(question["names"]) else 0.0
+        sent = [row_of_version(version) for version in missing.values()]
+        head = {"versions": etags, "sent": sent, "promised": promised}
         return head, [version.memory.view for version in missing.values()]
 
     async def _graph(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
@@ -94,7 +97,8 @@ class PeerQuestions:
         graph = await store.graph(namespace, question["graph_id"], expires)
         if graph is None:
             return {"key": None}, ()
-        return {"key": graph.key}, () if graph.key == question["known"] else (graph.record,)
+        promised = store.commits.promise({(GraphWrite, namespace, graph.graph_id)})
+        return {"key": graph.key, "promised": promised}, () if graph.key == question["known"] else (graph.record,)
 
     async def _answer(self, question: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
         """Return the stored response of a call, if there is one."""

@@ -48,7 +48,8 @@ Versions = Mapping[str, TensorVersion]
 FindVersions = Callable[[str, Sequence[str], float], Awaitable[Versions]]
 #: begins to look a registered graph up in a namespace; the result is shared, and raises Refusal
 FindGraph = Callable[[str, str], "asyncio.Future[Registered | None]"]
-#: returns the last known versions, if another server owns them and all are in memory here
+#: returns the last known versions, if another server owns them and all are in memory here: those that the owner has
+#: promised to be current, or any
 RecallVersions = Callable[[str, Sequence[str]], Versions]
 
 
@@ -261,6 +262,7 @@ class ClusterPool(ProcessPool):
     """Process pool that finds the versions that tasks read. Set the functions before the first task."""
 
     find: FindVersions
+    promised: RecallVersions
     recall: RecallVersions
     find_graph: FindGraph
 
@@ -288,6 +290,9 @@ class ClusterPool(ProcessPool):
             run.begin(partial(self._recalled.pop, task))
             return
         expected = self._expected.find(task)
+        if expected is not None and (promised := self.promised(task.namespace, expected.names)):
+            self._submit_reading(task, done, promised)
+            return
         if expected is not None and (known := self._steady_versions(task, expected)):
             self._speculate(task, done, expected, known)
             return

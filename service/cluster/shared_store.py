@@ -1,6 +1,7 @@
 """Store of a cluster's server, as computing calls use it: own shards directly, other shards through their owners.
 
 The versions of tensors are found before a task reads them, all names in one question, so that they are of one moment.
+Answers can be used again as long as the owner has promised (see `service.store.promises`).
 The owner stores the results of a reply, as it does for its own workers. A question is repeated if another server has
 become the owner. A proposal is not, once it may have reached one.
 """
@@ -10,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -30,7 +31,7 @@ from service.observe.store import StoreService, outcome, settling
 from service.observe.tally import ClusterStats, Holdings
 from service.store.changes import ALWAYS, Change, Condition, new_answer
 from service.store.idempotency import AnswerTable, Repetition
-from service.store.journal import Loaded
+from service.store.journal import SYSTEM, Loaded
 from service.store.tables import Registered, TableKey, TensorVersion, total_quota
 from service.store.together import Together
 from service.store.writes import AnswerRecord, nbytes_of
@@ -47,6 +48,13 @@ WINDOW: Final = 10.0
 _logger = logging.getLogger("gradserve.cluster")
 
 
+class _Known(NamedTuple):
+    """Etag of a tensor's version or key of a graph, and until when the owner has promised that it is current."""
+
+    label: str
+    until: float
+
+
 class SharedStore:
     """Store for the calls of a cluster's server. For one event loop."""
 
@@ -58,7 +66,10 @@ class SharedStore:
         peers: HttpPeers,
         reader_counts: ReaderCounts,
         watch: Watch | None = None,
+        now: Callable[[], float] = SYSTEM.now,
     ) -> None:
+        """`now` returns the time in seconds, which goes on while the machine sleeps."""
+        self._now = now
         self._pool, self._owners, self._peers, self._reader_counts = pool, owners, peers, reader_counts
         self._versions: LRU[str, TensorVersion] = LRU(
             settings.max_tensor_bytes // _CACHE_DIVISOR,
@@ -67,12 +78,12 @@ class SharedStore:
             evicted=reader_counts.retire,
         )
         #: etags of the last known versions, by name; the versions themselves may have been evicted
-        self._latest: LRU[str, str] = LRU(settings.max_tensors, keep_newest=True)
+        self._latest: LRU[str, _Known] = LRU(settings.max_tensors, keep_newest=True)
         self._graphs: LRU[str, Registered] = LRU(
             settings.max_graph_bytes // _CACHE_DIVISOR, lambda graph: graph.nbytes, keep_newest=True
         )
         #: keys of graphs by id, for the question whether the owner still has the same graph
-        self._graph_keys: LRU[str, str] = LRU(settings.max_graphs, keep_newest=True)
+        self._graph_keys: LRU[str, _Known] = LRU(settings.max_graphs, keep_newest=True)
         #: calls under way whose responses other servers store
         self.answers = AnswerTable(total_quota(settings, "answer"), settings.idempotency_seconds)
         self._begun: dict[TableKey, StoreService] = {}
@@ -83,7 +94,7 @@ class SharedStore:
         self.forwarded: Counter[str] = Counter()
         self._timeout = settings.timeout_ms / 1000
         #: messages under way, by address and text; and look-ups of graphs
-        self._asking = Together[Answer]()
+        self._asking = Together[tuple[Answer, float]]()
         self._finding = Together[Registered | None]()
 
     async def current(self, expires: float) -> None:
@@ -105,13 +116,16 @@ class SharedStore:
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
         """Return a graph if it is in memory and known to be current."""
         store = self._owners.local_store(namespace)
-        return None if store is None else store.known_graph(namespace, graph_id)
+        if store is not None:
+            return store.known_graph(namespace, graph_id)
+        known = self._graph_keys.hit(f"{namespace}\n{graph_id}")
+        return None if known is None or known.until <= self._now() else self._graphs.hit(known.label)
 
     def recalled_graph(self, namespace: str, graph_id: str) -> Registered | None:
         """Return a graph of another server as it was last, if it is in memory here."""
         if self._owners.owns(namespace):
             return None
-        return self._graphs.hit(self._graph_keys.hit(f"{namespace}\n{graph_id}"))
+        return self._last_graph(f"{namespace}\n{graph_id}")
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
         """Find a graph here or at its owner. Raises Refusal: not_ready, deadline_exceeded."""
@@ -129,16 +143,19 @@ class SharedStore:
     async def _find_graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
         async def remote(address: str) -> Registered | None:
             name = f"{namespace}\n{graph_id}"
-            cached = self._graphs.hit(self._graph_keys.hit(name))
+            cached = self._last_graph(name)
             cached_key = None if cached is None else cached.key
             question = {"namespace": namespace, "graph_id": graph_id, "known": cached_key}
+            began = self._now()
             answer = await self._ask(address, "graph", question, (), expires)
-            if answer.head["key"] in (None, cached_key):
-                return None if answer.head["key"] is None else cached
-            graph = Registered.parse(bytes(answer.blobs))
-            if self._graphs.hit(graph.key) is None:
-                self._graphs.put(graph.key, graph)
-            self._graph_keys.put(name, graph.key)
+            if answer.head["key"] is None:
+                return None
+            graph = cached
+            if graph is None or answer.head["key"] != cached_key:
+                graph = Registered.parse(bytes(answer.blobs))
+                if self._graphs.hit(graph.key) is None:
+                    self._graphs.put(graph.key, graph)
+            self._graph_keys.put(name, _Known(graph.key, began + answer.head.get("promised", 0.0)))
             return graph
 
         return await self._owners.at_owner(
@@ -147,6 +164,8 @@ class SharedStore:
 
     async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
         """Lend the versions of these names at one moment. Raises Refusal: not_ready, deadline_exceeded."""
+        if promised := self.promised(namespace, names):
+            return promised
 
         async def local(store: StoreService) -> Mapping[str, TensorVersion]:
             return self._lend(await store.versions(namespace, names, expires))
@@ -155,6 +174,15 @@ class SharedStore:
             return await self._versions_of(address, namespace, names, expires)
 
         return await self._owners.at_owner(namespace, local, remote, expires)
+
+    def promised(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
+        """Lend the last known versions if the owner has promised that all of them are current; otherwise none."""
+        now = self._now()
+        known = (self._latest.hit(f"{namespace}\n{name}") for name in names)
+        if self._owners.owns(namespace) or not all(each is not None and each.until > now for each in known):
+            return {}
+        versions = self._last_known(namespace, names)
+        return self._lend(versions) if len(versions) == len(names) else {}
 
     def recall(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
         """Lend the last known versions, perhaps outdated, if another server owns them and all are in memory here."""
@@ -311,7 +339,7 @@ class SharedStore:
         lent = [*self._lend(self._last_known(namespace, names)).values()]
         try:
             head = {"namespace": namespace, "names": list(names), "known": [version.etag for version in lent]}
-            answer = await self._ask_together(address, "versions", head, expires)
+            answer, until = await self._ask_together(address, "versions", head, expires)
             position = 0
             for etag, dtype, shape in answer.head["sent"]:
                 end = position + nbytes_of(dtype, shape)
@@ -321,15 +349,21 @@ class SharedStore:
             by_etag = {version.etag: version for version in lent}
             versions = {name: by_etag[etag] for name, etag in answer.head["versions"].items()}
             for name, version in versions.items():
-                self._latest.put(f"{namespace}\n{name}", version.etag)
+                self._latest.put(f"{namespace}\n{name}", _Known(version.etag, until))
             return self._lend(versions)
         finally:
             self._reader_counts.drop_readers(*lent)
 
     def _last_known(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
         """Return the last known versions of these names, as far as they are in memory."""
-        cached = ((name, self._versions.hit(self._latest.hit(f"{namespace}\n{name}"))) for name in names)
+        latest = ((name, self._latest.hit(f"{namespace}\n{name}")) for name in names)
+        cached = ((name, self._versions.hit(known.label)) for name, known in latest if known is not None)
         return {name: version for name, version in cached if version}
+
+    def _last_graph(self, name: str) -> Registered | None:
+        """Return the last known graph of this name, if it is in memory."""
+        known = self._graph_keys.hit(name)
+        return None if known is None else self._graphs.hit(known.label)
 
     def _cache_version(self, etag: str, dtype: str, shape: tuple[int, ...], data: memoryview) -> TensorVersion:
         """Copy a received version into memory, and cache it."""
@@ -347,12 +381,17 @@ class SharedStore:
             self._reader_counts.add_reader(version)
         return versions
 
-    async def _ask_together(self, address: str, question: str, head: Mapping[str, Any], expires: float) -> Answer:
-        """Ask a question in one message with others who ask the same."""
-        asking = self._asking.join(
-            (address, orjson.dumps([question, head])),
-            lambda: self._ask(address, question, head, (), self._owners.clock() + self._timeout),
-        )
+    async def _ask_together(
+        self, address: str, question: str, head: Mapping[str, Any], expires: float
+    ) -> tuple[Answer, float]:
+        """Ask a question in one message with others who ask the same; return until when the answer is promised, too."""
+
+        async def ask() -> tuple[Answer, float]:
+            began = self._now()
+            answer = await self._ask(address, question, head, (), self._owners.clock() + self._timeout)
+            return answer, began + answer.head.get("promised", 0.0)
+
+        asking = self._asking.join((address, orjson.dumps([question, head])), ask)
         try:
             return await within(asyncio.shield(asking), expires - self._owners.clock())
         except TimeoutError:

@@ -14,6 +14,8 @@ of them together, they are written one by one.
 A proposal that need not be durable settles at once. `WriteBehind` keeps the newest write of each name. The next commit
 includes it, or a timer writes it within the configured time.
 
+Values that the owner has promised to other servers change once the promise is over (`promises`).
+
 If other servers may have taken over the place, a decision counts only with a proof that the state was still current:
 a successful commit, or a look through the `Fence`.
 """
@@ -24,7 +26,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence, Set
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,6 +37,7 @@ from service.store.changes import Change
 from service.store.contact import Retries
 from service.store.fence import Fence, unseen
 from service.store.journal import Journal, StateFull, StateLost, StateUnknown
+from service.store.promises import Promises
 from service.store.writes import Name, Write, commit_of, name_of
 
 _logger = logging.getLogger("gradserve")
@@ -155,6 +158,7 @@ class Commits:
         self._closing = False
         self._retries = Retries(_logger, clock)
         self.fence = fence or Fence(journal)
+        self._promises = Promises(clock)
 
     @property
     def lost(self) -> Refusal | None:
@@ -169,6 +173,12 @@ class Commits:
     def is_behind(self, name: Name) -> bool:
         """Return whether the value under this name is not on disk yet."""
         return name in self._write_behind
+
+    def promise(self, names: Set[Name]) -> float:
+        """Promise that these names do not change; return for how many seconds (see `promises`)."""
+        if self._closing or self.lost is not None or not self._writing.isdisjoint(names):
+            return 0.0
+        return self._promises.make(names, self._journal.lease_left())
 
     def submit(self, proposal: Proposal) -> None:
         """Queue a proposal. It continues even if its request is cancelled."""
@@ -198,6 +208,7 @@ class Commits:
             async with asyncio.timeout(seconds):
                 while self._task is not None:
                     await asyncio.shield(self._task)
+                await asyncio.sleep(self._promises.left())
                 await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.close, successor)
                 is_done = True
         if not is_done:
@@ -234,7 +245,8 @@ class Commits:
         waiting, self._waiting = self._waiting, deque()
         for proposal in waiting:
             names = proposal.names
-            durable = proposal.durable or not self.fence.open  # a successful write proves as much as a look
+            # A successful write proves as much as a look, and waits for promises.
+            durable = proposal.durable or not self.fence.open or self._promises.left(names) > 0
             if not blocked.isdisjoint(names) or (durable and self._task is not None):
                 blocked |= names
                 self._waiting.append(proposal)
@@ -289,6 +301,7 @@ class Commits:
         parts = [*groups, *([change.write for change in accepted] for _, accepted in decisions)]
         refusal = await (self._write(parts) if any(parts) else self._confirm(max(each.expires for each in batch)))
         if refusal is None:
+            await self._wait_for_promises({change.name for change in changes})
             self._settle(changes)
         else:
             for change in changes:
@@ -304,6 +317,11 @@ class Commits:
             is_justified &= refusal is None or not accepted
             self._answer(proposal, refused if is_justified else refusal)
         return True
+
+    async def _wait_for_promises(self, names: Set[Name]) -> None:
+        """Return when no other server may answer from a copy of what these names had before."""
+        if (seconds := self._promises.left(names)) > 0:
+            await asyncio.sleep(seconds)
 
     def _decide(self, proposal: Proposal) -> tuple[Refusal | None, Sequence[Change]]:
         """Decide a proposal: return the changes that are coming now, or the refusal."""

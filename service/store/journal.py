@@ -66,7 +66,9 @@ Reserve = Callable[[int], int]
 
 
 class Journal(Protocol):
-    """Atomic commits. One thread at a time commits. Only `holds`, `keeps`, `is_blind` and `give_up` do not block."""
+    """Atomic commits. One thread at a time commits. `holds`, `lease_left`, `keeps`, `is_blind` and `give_up` do
+    not block; all other methods do.
+    """
 
     shared: bool
     """Whether other servers may write to the same place, so that the state in memory may be out of date."""
@@ -96,6 +98,9 @@ class Journal(Protocol):
 
     def holds(self) -> bool:
         """Return whether memory (`load` and the commits since) is known to be current without a look."""
+
+    def lease_left(self) -> float:
+        """Return for how many seconds that is known."""
 
     def look(self) -> None:
         """Look whether memory is current; any thread may call this. Raises StateLost, OSError."""
@@ -133,6 +138,10 @@ class MemoryJournal:
     def holds(self) -> bool:
         """Return True: there is no other copy of the state."""
         return True
+
+    def lease_left(self) -> float:
+        """Return infinity."""
+        return float("inf")
 
     def look(self) -> None:
         """Do nothing."""

@@ -334,7 +334,11 @@ class ObjectJournal:
 
     def holds(self) -> bool:
         """Implement `Journal.holds`."""
-        return self._ownership.holds()
+        return self._ownership.lease_left() > 0
+
+    def lease_left(self) -> float:
+        """Implement `Journal.lease_left`."""
+        return self._ownership.lease_left()
 
     def look(self) -> None:
         """Implement `Journal.look`."""

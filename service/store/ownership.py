@@ -112,8 +112,8 @@ class Ownership(Protocol):
     def write_items(self, pairs: Sequence[tuple[Item, memoryview | None]]) -> Contents:
         """Write these items as the next commit. Raises StateLost, StateUnknown; after OSError, nothing was written."""
 
-    def holds(self) -> bool:
-        """Return whether memory is known to be current without a look."""
+    def lease_left(self) -> float:
+        """Return for how many seconds memory is known to be current without a look."""
 
     def look(self) -> None:
         """Check that nobody else has written. Raises StateLost, OSError."""
@@ -202,9 +202,11 @@ class LeaseWriter:
         self.next += 1
         return contents
 
-    def holds(self) -> bool:
-        """Implement `Ownership.holds`: the last look or successful commit was begun less than a lease ago."""
-        return not self._lost and not self._ended and self._environment.now() - self._looked < self._lease
+    def lease_left(self) -> float:
+        """Implement `Ownership.lease_left`: the lease begins with the last look or successful commit."""
+        if self._lost or self._ended:
+            return 0.0
+        return max(0.0, self._lease - (self._environment.now() - self._looked))
 
     def look(self) -> None:
         """Implement `Ownership.look`. The next number may hold a commit of ours that has not been answered yet."""
@@ -415,9 +417,9 @@ class ExclusiveWriter:
         self._failed.clear()
         return contents
 
-    def holds(self) -> bool:
-        """Implement `Ownership.holds`: always true."""
-        return True
+    def lease_left(self) -> float:
+        """Implement `Ownership.lease_left`: for ever."""
+        return float("inf")
 
     def look(self) -> None:
         """Implement `Ownership.look`: there is nothing to check."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 from service.cluster.owners import Owners
 from service.cluster.shared_store import SharedStore
 from service.core.errors import Refusal
+from service.store.commits import Commits
 from service.store.fence import Fence
 from service.store.tables import TensorVersion
 from tests.simulation.rules import Removal, replace
@@ -47,9 +48,14 @@ async def _report_as_refused(owners: Owners, *arguments: Any, repeats: bool) -> 
         raise
 
 
+async def _settle_at_once(*_: Any) -> None:
+    """Change values whose promises are not over."""
+
+
 CLUSTER_RULES: Final[Mapping[str, Removal]] = {
     "what may have reached an owner is not sent to the next": replace(Owners, "at_owner", _sent_again),
     "what may have reached an owner is unconfirmed": replace(Owners, "handle_failure", _report_as_refused),
     "all names of a call are of one moment": replace(SharedStore, "versions", _one_by_one),
+    "a write waits for promises": replace(Commits, "_wait_for_promises", _settle_at_once),
     "an owner looks before it answers others": replace(Fence, "wait_until_current", _unseen),
 }

@@ -84,7 +84,7 @@ class Member:
         self.owners = Owners(address, owned_shards, directory, process.threads(4), process.now, process.today)
         self.owners.ask_elsewhere = self._ask_elsewhere
         links = _Links(self, peers)
-        self.store = SharedStore(SETTINGS, Pool(), self.owners, links, ReaderCounts())  # type: ignore[arg-type]
+        self.store = SharedStore(SETTINGS, Pool(), self.owners, links, ReaderCounts(), now=process.now)  # type: ignore[arg-type]
         self.questions: Mapping[str, Callable[..., Any]] = {
             **PeerQuestions(self.owners).by_name,
             _WRITE: self._write_for_another,

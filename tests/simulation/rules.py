@@ -9,7 +9,7 @@ from dataclasses import replace as dataclass_replace
 from typing import Any, Final
 from unittest.mock import patch
 
-from service.store import ownership
+from service.store import ownership, promises
 from service.store.commit_objects import (
     Chain,
     Contents,
@@ -28,8 +28,9 @@ from service.store.object_journal import ObjectJournal
 from service.store.objects import Exists, Missing
 from service.store.ownership import LeaseWriter
 
-#: seconds of a server in the simulation, so that histories of a minute have commits that are late for them
-SHORT_TIMES: Final = {"CERTAIN": 2.0, "SUPERSEDED": 2.5}
+#: seconds of a server in the simulation, so that histories of a minute have commits that are late for them, and reads
+#: that promises allow although a message takes up to 20 ms
+TIMES: Final = ((ownership, "CERTAIN", 2.0), (ownership, "SUPERSEDED", 2.5), (promises, "PROMISED", 0.25))
 
 #: replaces parts of the code until the stack is left
 Removal = Callable[[ExitStack], None]
@@ -165,7 +166,9 @@ RULES: Final[Mapping[str, Removal]] = {
         replace(LeaseWriter, "write_items", _without_stub(LeaseWriter.write_items)),
     ),
     "the last object stays": replace(ObjectJournal, "_deletable", lambda journal: journal._ledger.dead()),
-    "a read takes a look, once the lease is over": replace(LeaseWriter, "holds", lambda tenure: not tenure._lost),
+    "a read takes a look, once the lease is over": replace(
+        LeaseWriter, "lease_left", lambda writer: 0.0 if writer._lost else float("inf")
+    ),
     "a refusal takes a look, or a commit": combine(
         replace(Commits, "_confirm", _unseen),
         replace(Fence, "open", property(lambda fence: True)),
@@ -179,8 +182,8 @@ RULES: Final[Mapping[str, Removal]] = {
 def without(rule: str | None, rules: Mapping[str, Removal] = RULES) -> Iterator[None]:
     """Run the block without this rule, or with all rules if it is None, with shorter times than in production."""
     with ExitStack() as stack:
-        for name, seconds in SHORT_TIMES.items():
-            stack.enter_context(patch.object(ownership, name, seconds))
+        for module, name, seconds in TIMES:
+            stack.enter_context(patch.object(module, name, seconds))
         if rule is not None:
             rules[rule](stack)
         yield

@@ -46,10 +46,11 @@ def _quiet() -> Iterator[None]:
 
 #: seeds for the rules of a cluster
 CLUSTER_SEEDS = {
-    "what may have reached an owner is not sent to the next": 24,
-    "what may have reached an owner is unconfirmed": 24,
-    "all names of a call are of one moment": 1022,
-    "an owner looks before it answers others": 303,
+    "what may have reached an owner is not sent to the next": 1,
+    "what may have reached an owner is unconfirmed": 1,
+    "all names of a call are of one moment": 399,
+    "a write waits for promises": 213,
+    "an owner looks before it answers others": 538,
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.cluster.shared_store import WINDOW
+from service.store import promises
 from service.store.ownership import OPENING_INTERVAL
 from tests.simulation.checker import Operation
 from tests.simulation.member import Member
@@ -23,14 +24,15 @@ WAIT = 1.2 * LEASE
 class Trial:
     """Servers at one place on virtual time."""
 
-    def __init__(self, count: int = 3) -> None:
+    def __init__(self, count: int = 3, lease: float = LEASE) -> None:
+        self.lease = lease
         self.world = World(7)
         self.store = Store(self.world, 0.0)
         self.peers: dict[str, Member] = {}
         self.members = [self.begin(number) for number in range(count)]
 
     def begin(self, number: int) -> Member:
-        return Member(self.world, self.store, LEASE, f"server {number}", self.peers)
+        return Member(self.world, self.store, self.lease, f"server {number}", self.peers)
 
     def ask(self, member: Member, operation: Operation, seconds: float = 20.0) -> tuple[object, float]:
         """Send a request, and return the answer and the seconds that it took."""
@@ -62,6 +64,15 @@ class Trial:
     def owner(self) -> list[int]:
         """List the servers that believe to own the shard."""
         return [number for number, member in enumerate(self.members) if list(member.owners.owned_shards)]
+
+
+#: seconds of a long promise: a message takes up to 20 ms
+PROMISED = 1.0
+
+
+@pytest.fixture
+def long_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(promises, "PROMISED", PROMISED)
 
 
 @pytest.fixture(autouse=True)
@@ -244,12 +255,62 @@ def test_outage_for_all_moves_no_shard() -> None:
     assert trial.owner() == [0]
 
 
+@pytest.mark.usefixtures("long_promises")
+def test_reads_through_another_server_need_no_question_while_they_are_promised() -> None:
+    trial = Trial()
+    first, second, _ = trial.members
+    trial.write(first, 2)
+    trial.read(second)
+    asked = second.store.forwarded["versions"]
+    for _ in range(20):
+        assert trial.read(second)[0] == (2,)
+    assert second.store.forwarded["versions"] == asked
+    assert trial.write(first, 4)[0] == "ok"
+    assert trial.read(second)[0] == (4,)
+
+
+@pytest.mark.usefixtures("long_promises")
+def test_write_is_answered_when_promises_are_over() -> None:
+    """None is made while it waits, so that readers cannot put it off."""
+    trial = Trial()
+    first, second, _ = trial.members
+    trial.write(first, 2)
+    answers: list[tuple[float, object]] = []
+    reading = Request(Operation("read", 0.0, ("x",)), None, 20.0)
+    for number in range(300):
+        at = trial.world.now + 0.01 * number
+        trial.world.at(at, lambda at=at: second.ask(reading, lambda answer: answers.append((at, answer))))
+    trial.wait(0.5)
+    answer, seconds = trial.write(first, 4)
+    assert answer == "ok"
+    assert seconds < 1.2 * PROMISED + 0.1
+    written = trial.world.now
+    trial.wait(3.0)
+    assert {value for at, value in answers if at < written - seconds} == {(2,)}
+    assert {value for at, value in answers if at > written} == {(4,)}
+    assert second.store.forwarded["versions"] < 100
+
+
+@pytest.mark.usefixtures("long_promises")
+@pytest.mark.parametrize("how", ["hand over", "release"])
+def test_shard_is_released_when_promises_are_over(how: str) -> None:
+    trial = Trial(lease=3.0)
+    first, second, third = trial.members
+    trial.write(first, 2)
+    assert trial.read(second)[0] == (2,)
+    first.hand_over(third.address) if how == "hand over" else first.release()
+    while (answer := trial.write(third, 4)[0]) != "ok":
+        assert answer == "shutting_down"
+    assert trial.read(second)[0] == (4,)
+
+
 def test_equal_questions_that_wait_share_a_message() -> None:
     """The one under way may be older than a request that comes meanwhile, so that one is not shared."""
     trial = Trial()
     first, second, _ = trial.members
     trial.write(first, 1)
     trial.read(second)
+    trial.wait(PROMISED)
     before = second.store.forwarded["versions"]
     answers: list[object] = []
     for _ in range(10):

@@ -48,7 +48,7 @@ class FakeOwner:
             find_tensors(ticket)
 
         pool._find_tensors = counted  # type: ignore[method-assign]
-        pool.find, pool.recall = self.find, self.recall
+        pool.find, pool.recall, pool.promised = self.find, self.recall, lambda *_: {}
 
     def put(self, name: str, value: float) -> None:
         """Store a new version."""
