@@ -13,7 +13,7 @@ from service.core.errors import Refusal
 from service.store.changes import ALWAYS, Change, Condition, new_tensor, tensor_deletion
 from service.store.commits import Commits, Proposal
 from service.store.fence import Fence
-from service.store.journal import Loaded
+from service.store.journal import MemoryJournal
 from service.store.tables import Quota, TensorTable, TensorVersion
 from service.store.writes import Commit
 
@@ -29,7 +29,7 @@ class Heap:
         self.releases += 1
 
 
-class Disk:
+class Disk(MemoryJournal):
     """Journal whose commits can be inspected; if it is `shared`, the test sets whether memory `is_current`."""
 
     shared = False
@@ -50,14 +50,8 @@ class Disk:
             raise failure
         self.is_current = True
 
-    def is_blind(self) -> bool:
-        return False
-
     def give_up(self) -> None:
         self.gave_up = True
-
-    def load(self) -> Loaded:
-        return Loaded()
 
     def commit(self, batch: Sequence[Commit]) -> None:
         self.commits += batch

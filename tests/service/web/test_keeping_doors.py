@@ -15,7 +15,7 @@ from service.api.media import JSON
 from service.core.settings import Settings
 from service.observe.store import StoreService
 from service.store.changes import ABSENT
-from service.store.journal import Loaded, StateFull, StateLost
+from service.store.journal import MemoryJournal, StateFull, StateLost
 from service.store.writes import Commit, Stored
 from service.workers.task import Reply, Task
 from tests.service.application import create_routes, wrap
@@ -32,7 +32,7 @@ ETAG = "0123456789abcdef"
 PATIENCE = 30.0
 
 
-class BlockingJournal:
+class BlockingJournal(MemoryJournal):
     """Journal that blocks until the test unblocks it, and fails if the test says so."""
 
     def __init__(self) -> None:
@@ -53,14 +53,8 @@ class BlockingJournal:
             raise failure
         self.is_due = False
 
-    def is_blind(self) -> bool:
-        return False
-
     def give_up(self) -> None:
         self.unblocked.set()
-
-    def load(self) -> Loaded:
-        return Loaded()
 
     def commit(self, batch: Sequence[Commit]) -> None:
         self.begun.set()
@@ -68,9 +62,6 @@ class BlockingJournal:
         if self.failure is not None:
             raise self.failure
         self.commits += batch
-
-    def close(self, successor: str | None = None) -> None:
-        pass
 
 
 class Storing(FakePool):
