@@ -43,7 +43,7 @@ def verified(all_graphs: bool = True) -> Iterator[None]:
 
     def construct_verified(graph: Graph, *fields: Any, **named: Any) -> None:
         construct(graph, *fields, **named)
-        if all_graphs or len(graph.nodes) < 8 or len(graph.nodes) % 8 == 0:
+        if all_graphs or len(graph.nodes) < 12 or len(graph.nodes) % 8 == 0:
             with untraced():
                 verify(graph, verified=valid_nodes)
             constructed["graphs"] += 1
