@@ -13,19 +13,26 @@ the operands' sums. For y = Σ exp(x · w), with the seed g = 1 and `wrt` = [w]:
 The gradient is appended to the same graph as ordinary nodes. So `expand_grad` can write out `grad` nodes within a graph
 with the same function, and gradients of gradients need no extra code.
 
+Some rules leave elements out: `where` passes g to the elements that it has selected, and zero to the others. A local
+derivative may be infinite there, and 0 · ∞ is NaN. So a cotangent can have a *support*, a bool outside of which it is
+zero by selection, and what is outside of it stays zero (see `engine.ops.common.support`). A cotangent that is zero by
+value has none: at 0, the derivative of exp(log(x)) is 0 · ∞ as well, but 1.
+
 Rules see types and attributes only, never elements. Therefore the nodes that a rule emits are recorded once as a `Tape`
 and replayed for every later node with the same op, types and attributes: deep networks repeat few distinct nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple, cast
 
+from engine.autodiff.past import OUTER, pull_back_past
 from engine.ir.errors import EngineError, counted
 from engine.ir.graph import Builder, Graph, Node, Origin, RuleCache, Value, cast_cotangent, is_small
-from engine.ir.op import Definition, Op, Registry
+from engine.ir.op import Definition, Op, Registry, Support
 from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline, Limits
 from engine.ir.verify import MalformedGraph
 
@@ -146,7 +153,7 @@ def vjp(
     for index, incoming in cotangents:
         if index in targets:
             gradients[index] = incoming[0]
-        _pull_back(builder, index, incoming, cotangents, tapes)
+        _pull_back(builder, index, incoming, cotangents, tapes, targets)
     builder.origin = origin
     return [gradients.get(x.index) for x in wrt]
 
@@ -194,10 +201,14 @@ class Cotangents:
         self._nodes = builder.nodes
         self._dependence = dependence
         self._sums: dict[int, dict[int, Value]] = {}
+        #: supports of these sums, if all of their terms have one
+        self._supports: dict[tuple[int, int], Support] = {}
         self._queue: list[int] = []  # heap of negated node numbers: heapq yields the smallest first
 
-    def add(self, index: int, g: Value, result: int = 0, source: int | None = None) -> None:
-        """Add `g` to the sum for a result of a node, in that result's dtype.
+    def add(
+        self, index: int, g: Value, result: int = 0, source: int | None = None, support: Support | None = None
+    ) -> None:
+        """Add `g` to the sum for a result of a node, in that result's dtype; `support`: where it may not be zero.
 
         Raises MalformedGraph if the rule of node `source` emitted a wrong shape.
         """
@@ -212,12 +223,25 @@ class Cotangents:
                 raise MalformedGraph(detail, source, self._nodes[source])
             g = cast_cotangent(g, type)
         sums = self._sums.get(index)
+        if support is not None and (sums is None or result not in sums):
+            self._supports[index, result] = support
+        elif (index, result) in self._supports:
+            known = self._supports.pop((index, result))
+            if support is not None:
+                self._supports[index, result] = known.union(support)
         if sums is None:
             self._sums[index] = {result: g}
             if self._dependence.get(index):
                 heappush(self._queue, -index)
         else:
             sums[result] = sums[result] + g if result in sums else g
+
+    def supports(self, index: int) -> list[Support | None] | None:
+        """Return the support of each result's cotangent; None if there are none."""
+        if not self._supports:
+            return None
+        found = [self._supports.pop((index, k), None) for k in range(len(self._nodes[index].types))]
+        return found if any(found) else None
 
     def __iter__(self) -> Iterator[tuple[int, list[Value | None]]]:
         """Yield each node with the cotangent of each of its results."""
@@ -228,41 +252,64 @@ class Cotangents:
 
 
 def _pull_back(
-    builder: Builder, index: int, incoming: Sequence[Value | None], cotangents: Cotangents, tapes: Tapes
+    builder: Builder,
+    index: int,
+    incoming: Sequence[Value | None],
+    cotangents: Cotangents,
+    tapes: Tapes,
+    targets: Container[int],
 ) -> None:
     """Propagate the cotangents of a node to its operands."""
-    node = builder.nodes[index]
+    node, supports = builder.nodes[index], cotangents.supports(index)
     if not _differentiable_operands(node):
         return
     origin = node.origin
     # Attribute what the rule emits to the client's node, marked as backward, for messages and for FLOP counts.
     builder.origin = origin and Origin(origin.node, origin.op, True, origin.function, origin.inner)
-    for i, g in zip(node.operands, _gradients(builder, index, node, incoming, tapes), strict=True):
+    if node.op.name in OUTER and (g := incoming[0]) is not None:
+        past = pull_back_past(builder, index, g, None if supports is None else supports[0], targets)
+        if past is not None:
+            cotangents.add(past.node, past.cotangent, 0, index, past.support)
+            return
+    gradients, kept = _gradients(builder, index, node, incoming, supports, tapes)
+    for i, g, support in zip_longest(node.operands, gradients, kept):
         if isinstance(g, Value):
             if builder.nodes[i].types[0].is_differentiable:
-                cotangents.add(i, g, 0, index)
+                cotangents.add(i, g, 0, index, support)
         # The operand has several results: the rule returned a cotangent for some of them.
         elif g is not None:
             for k, part in g.items():
                 if part is not None and builder.nodes[i].types[k].is_differentiable:
-                    cotangents.add(i, part, k, index)
+                    cotangents.add(i, part, k, index, support)
 
 
 def _gradients(
-    builder: Builder, index: int, node: Node, incoming: Sequence[Value | None], tapes: Tapes
-) -> Sequence[Any]:
-    """Emit the gradients of a node: replay its tape, or run its rule. `incoming` matches the types of its results."""
-    g = incoming[0]
-    if not node.op.several:
+    builder: Builder,
+    index: int,
+    node: Node,
+    incoming: Sequence[Value | None],
+    supports: Sequence[Support | None] | None,
+    tapes: Tapes,
+) -> tuple[Sequence[Any], Sequence[Support | None]]:
+    """Emit the gradients of a node: replay its tape, or run its rule. `incoming` matches the types of its results.
+
+    Return the supports of the gradients, too, if they have any.
+    """
+    g, leaves_out = incoming[0], node.op.selects and node.op.leaves_out(builder.nodes, node.operands)
+    if not node.op.several and supports is None and not leaves_out:
         assert g is not None
         # Replaying a tape skips the rule, and the type inference of each node that the rule emits.
         tape = tapes.get(node)
         if tape is not None and tape.is_admitted(builder):
-            return tape.write_rule(builder, (g.index, index, *node.operands))
+            return tape.write_rule(builder, (g.index, index, *node.operands)), ()
     y, operands = builder.value(index), [builder.value(i) for i in node.operands]
-    gradients = node.rules.vjp(tuple(incoming) if node.op.several else g, y, *operands, **node.attrs)
+    kept: Sequence[Support | None] = ()
+    if supports is None and not leaves_out:
+        gradients = node.rules.vjp(tuple(incoming) if node.op.several else g, y, *operands, **node.attrs)
+    else:
+        gradients, kept = node.op.supported_vjp(incoming, supports, y, *operands, **node.attrs)
     _check_rule(gradients, index, node)
-    return gradients
+    return gradients, kept
 
 
 def _check_rule(gradients: Any, index: int, node: Node) -> None:

@@ -78,6 +78,28 @@ class NoGradient:
         return [None] * len(operands)
 
 
+class Support:
+    """Where a cotangent may differ from zero: a bool of its shape. Elsewhere, it is zero because of a selection.
+
+    The bool is emitted when it is first needed, which is often never. `lines`: axes along each of which every line has
+    an element in the support.
+    """
+
+    def __init__(self, emit: Callable[[], Emitted], lines: Set[int] = frozenset()) -> None:
+        self._emit, self._value, self.lines = emit, None, lines
+
+    @property
+    def value(self) -> Emitted:
+        """The bool."""
+        if self._value is None:
+            self._value = self._emit()
+        return self._value
+
+    def union(self, other: Support) -> Support:
+        """Return the support of the sum of two cotangents."""
+        return Support(lambda: self.value.logical_or(other.value), self.lines | other.lines)
+
+
 class Narrowed(NamedTuple):
     """Reduced node, if only some of a node's results are read: its attributes, and which operands and results remain.
 
@@ -143,6 +165,8 @@ class Definition(ABC):
     #: operands whose gradients may end here in spite of a derivative rule, if the result's dtype has no derivatives:
     #: the result is constant in them, or its dtype was requested by name. For other operands nobody would notice
     may_disconnect: ClassVar[tuple[str, ...]] = ()
+    #: whether the rule leaves out elements of an operand, so that their cotangents are zero whatever g is
+    selects: ClassVar[bool] = False
     #: the derivative rule, or NoGradient; None for ops that are expanded before differentiation
     vjp: ClassVar[Callable[..., Sequence[Emitted | None]] | NoGradient | None] = None
 
@@ -192,6 +216,21 @@ class Definition(ABC):
     def is_differentiable(self) -> bool:
         """Whether its operands get cotangents."""
         return not isinstance(self.vjp, NoGradient)
+
+    def leaves_out(self, nodes: Sequence[Any], operands: Sequence[int]) -> bool:
+        """Return whether a node with these operands leaves out elements, for an op that `selects`."""
+        return True
+
+    def supported_vjp(
+        self, gs: Sequence[Emitted], supports: Sequence[Support | None] | None, y: Emitted, *xs: Any, **attrs: Any
+    ) -> tuple[Sequence[Any], Sequence[Support | None]]:
+        """Return what `vjp` returns, and the support of each operand's cotangent, or None.
+
+        `gs` are the cotangents of the results, and `supports` their supports, if there are any. By default, those of
+        operands have none.
+        """
+        assert callable(self.vjp), "otherwise it has no cotangents"
+        return self.vjp(tuple(gs) if self.several else gs[0], y, *xs, **attrs), ()
 
     def check_connection(self, types: Sequence[ResultTypes], results: Sequence[TensorType]) -> None:
         """Raise TypeError if a derivative rule would never be called because the result's dtype has no derivatives.

@@ -11,7 +11,7 @@ import numpy as np
 from engine.ir.attributes import Attr
 from engine.ir.errors import BadAttribute, DtypeMismatch, ShapeMismatch
 from engine.ir.graph import Value
-from engine.ir.op import Array, Definition, Namespace, ResultTypes, View
+from engine.ir.op import Array, Definition, Namespace, ResultTypes, Support, View
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import DTYPES, FLOAT64, INT64, DType, HostArray, Shape, TensorType, show_shape
@@ -198,6 +198,12 @@ class GetOutput(BatchedAsIs, View):
     def vjp(self, g: Value, y: Value, x: Value, *, index: int) -> Sequence[Any]:
         """Pass g to the result at `index`; the op's other results have no cotangent."""
         return ({index: g},)
+
+    def supported_vjp(
+        self, gs: Sequence[Any], supports: Sequence[Support | None] | None, y: Any, *xs: Any, **attrs: Any
+    ) -> tuple[Sequence[Any], Sequence[Support | None]]:
+        """Pass the support on, too."""
+        return self.vjp(gs[0], y, *xs, **attrs), supports or ()
 
 
 class Arange(NullaryOp):

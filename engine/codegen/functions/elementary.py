@@ -100,8 +100,9 @@ def except_near_zero(x: Scalar, limit: float, value: Scalar) -> Scalar:
 
 #: arguments outside which exp is 0 or infinite
 EXP_RANGE: Final = {"float32": (-104.0, 89.0), "float64": (-746.0, 710.0)}
-#: argument below which expm1 rounds to −1; tanh(|x|) rounds to 1 if −2|x| is below it
+#: argument below which expm1 rounds to −1; and from which 4 exp(−x) is subnormal
 _FLAT: Final = {"float32": -18.0, "float64": -38.0}
+_STEEP: Final = {"float32": 89.0, "float64": 710.0}
 
 
 class PowerOfTwo(NamedTuple):
@@ -195,9 +196,19 @@ def write_expm1(x: Scalar) -> Scalar:
 
 
 def write_tanh(x: Scalar) -> Scalar:
-    """Write tanh(x) = t / (t + 2) with t = exp(2|x|) − 1."""
-    twice = x.abs() + x.abs()
-    return _over_two_more(_scaled_expm1(at_most(twice, -_FLAT[x.dtype]), 1.0)).copysign(x)
+    """Write tanh(x) = t / (t + 1) with t = (exp(2|x|) − 1) / 2."""
+    return _over_one_more(_half_expm1_of_double(x)).copysign(x)
+
+
+def write_sech2(x: Scalar) -> Scalar:
+    """Write 1 / cosh²(x) = (1 + |tanh x|) / (t + 1), with all costly parts of tanh; 0 instead of subnormal numbers."""
+    t = _half_expm1_of_double(x)
+    slope = (_over_one_more(t) + 1.0) * (1.0 / (t + 1.0))
+    return (x.abs() > 0.5 * _STEEP[x.dtype]).where(0.0, slope)
+
+
+def _half_expm1_of_double(x: Scalar) -> Scalar:
+    return _scaled_expm1(at_most(x.abs() + x.abs(), _STEEP[x.dtype]), 0.5)
 
 
 def _scaled_expm1(x: Scalar, factor: float) -> Scalar:
@@ -209,10 +220,10 @@ def _scaled_expm1(x: Scalar, factor: float) -> Scalar:
     return scale.fma(more, scale.fma(first, scale - factor))
 
 
-def _over_two_more(t: Scalar) -> Scalar:
-    """Write t / (t + 2), corrected for the rounding error of the sum."""
-    divisor = t + 2.0
-    lacking = t - (divisor - 2.0)
+def _over_one_more(t: Scalar) -> Scalar:
+    """Write t / (t + 1), corrected for the rounding error of the sum."""
+    divisor = t + 1.0
+    lacking = t - (divisor - 1.0)
     inverse = 1.0 / divisor
     quotient = t * inverse
     return (-quotient).fma(lacking, (-quotient).fma(divisor, t)).fma(inverse, quotient)

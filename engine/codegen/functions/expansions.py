@@ -24,6 +24,7 @@ from engine.codegen.functions.elementary import (
     write_log,
     write_log1p,
     write_log2,
+    write_sech2,
     write_sin,
     write_tanh,
 )
@@ -416,6 +417,7 @@ WRITERS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "log1p": write_log1p,
     "log2": write_log2,
     "tanh": write_tanh,
+    "sech2": write_sech2,
     "sin": write_sin,
     "cos": write_cos,
     "erf": write_erf,

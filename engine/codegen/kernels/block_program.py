@@ -160,10 +160,19 @@ def _angle(xp: Namespace, x: Array, out: Array | None = None) -> Array:
     return xp.arctan2(x.imag, x.real, out=out)
 
 
+def _sech2(xp: Namespace, x: Array, out: Array | None = None) -> Array:
+    """Compute 1 / cosh² x = 4 e / (1 + e)² with e = exp(−2|x|), which does not overflow."""
+    e = xp.multiply(xp.absolute(x, out=out), -2, out=out)
+    e = xp.exp(e, out=out)
+    total = e + 1
+    e = xp.divide(xp.divide(e, total, out=out), total, out=out)
+    return xp.multiply(e, 4, out=out)
+
+
 #: primitives without a ufunc: functions of the array module and of a ufunc's arguments
 _OURS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {"threefry_uniform": threefry_uniform, "threefry_bits": threefry_bits, "threefry_word": threefry_word}
-    | {"pair": _pair, "real": partial(_part, "real"), "imag": partial(_part, "imag"), "angle": _angle}
+    | {"sech2": _sech2, "pair": _pair, "real": partial(_part, "real"), "imag": partial(_part, "imag"), "angle": _angle}
 )
 
 

@@ -82,7 +82,7 @@ ARITHMETIC: Final = {
 }
 #: functions of the mathematical library: NumPy's own, or expanded by `engine.codegen.functions` into other primitives
 FUNCTIONS: Final = {
-    **_all("exp expm1 log log1p log2 tanh sin cos erf erfc lgamma trigamma erfinv log_ndtr", (_F,), _F),
+    **_all("exp expm1 log log1p log2 tanh sech2 sin cos erf erfc lgamma trigamma erfinv log_ndtr", (_F,), _F),
     **_all("mod", (_F, _F), _F),
 }
 #: random numbers from a key and a counter, passed as the bits of floats; expanded like FUNCTIONS

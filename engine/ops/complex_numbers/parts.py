@@ -25,6 +25,7 @@ class MakeComplex(Binary):
     """
 
     name = "make_complex"
+    is_linear = True
     section = "complex_parts"
     since = 2
     operands = ("re", "im")
@@ -74,6 +75,7 @@ class RealPart(ComplexPart):
     """y = Re x; a real x is returned unchanged. PyTorch, JAX and NumPy: `real`."""
 
     name = "real"
+    is_linear = True
     complex_scalar = staticmethod(lambda x: x.real())
     gradient = "g, with the imaginary part 0"
     truths = (
@@ -103,6 +105,7 @@ class ImaginaryPart(ComplexPart):
     """y = Im x; 0 for a real x. JAX and NumPy: `imag`. PyTorch's `imag` rejects a real x."""
 
     name = "imag"
+    is_linear = True
     complex_scalar = staticmethod(lambda x: x.imag())
     gradient = "i · g"
     truths = (
@@ -132,6 +135,7 @@ class Conj(Unary):
     """y = conj x: the imaginary part is negated; a real x is returned unchanged. PyTorch, JAX and NumPy: `conj`."""
 
     name = "conj"
+    is_linear = True
     section = "complex_parts"
     since = 2
     dtypes = DTYPES

@@ -27,6 +27,7 @@ from engine.ops.common.numerics import (
     require_shape,
     wrong_shape,
 )
+from engine.ops.common.support import Selecting
 from engine.ops.conv.im2col import slices, within_chunk
 from engine.ops.conv.windows import Windows, check_fits, check_spatial
 
@@ -195,7 +196,7 @@ def _axis_indices(windows: slice, elements: slice, axis: int) -> tuple[tuple[obj
     return (..., windows, *after), (..., elements, *after)
 
 
-class MaxPool2D(Pooling):
+class MaxPool2D(Selecting, Pooling):
     """y[…, i, j] = the largest element of the window at (i, j); NaN if the window contains NaN.
 
     x [..., h, w]; padding counts as −∞. Same as PyTorch's max_pool2d.
@@ -331,7 +332,7 @@ def _planes_at_once(x: Array | TensorType) -> int:
     return within_chunk(x.shape[0], math.prod(x.shape[1:]) * x.dtype.itemsize)
 
 
-class AvgPool2D(Pooling):
+class AvgPool2D(Selecting, Pooling):
     """y[…, i, j] = the sum of the window at (i, j), divided by the kernel size; padding counts as zeros.
 
     x [..., h, w]. Integers give float64. Same as PyTorch's avg_pool2d.

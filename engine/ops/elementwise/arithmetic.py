@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from engine.ir.attributes import Attr
 from engine.ir.graph import Value, conjugate
-from engine.ir.op import Array, Namespace, NoGradient
+from engine.ir.op import Array, Namespace, NoGradient, Support
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import DTYPES, DType, TensorType
+from engine.ir.tensor_type import BOOL, DTYPES, DType, TensorType
 from engine.ops.common.numerics import partial_sums_bytes, upcast, upcast_operands
 from engine.ops.elementwise.base import Binary, Unary, WithConstants, unbroadcast
 from engine.ops.rewrites import (
@@ -42,6 +43,7 @@ class Add(Binary):
     """y = a + b, elementwise, with NumPy broadcasting."""
 
     name = "add"
+    is_linear = True
     section = "arithmetic"
     aliases = {"AddOp": "born", "Add": "born, cjc", "EWiseAdd": "minima"}
     dtypes = DTYPES
@@ -56,6 +58,7 @@ class Sub(Binary):
     """y = a − b, elementwise, with NumPy broadcasting."""
 
     name = "sub"
+    is_linear = True
     section = "arithmetic"
     aliases = {"SubOp": "born", "Sub": "born, cjc", "subtract": "sadl"}
     dtypes = DTYPES
@@ -75,6 +78,7 @@ class Mul(Binary):
     ufunc = "multiply"
     commutative = True
     gradient = "da = g · b, db = g · a"
+    selects = True
     partials = (lambda y, a, b: b, lambda y, a, b: a)
     rewrites = (
         neutral_element(1.0, either=True),
@@ -83,6 +87,35 @@ class Mul(Binary):
         factored_sign(1),
         *ELEMENTWISE_RULES,
     )
+
+    def leaves_out(self, nodes: Sequence[Any], operands: Sequence[int]) -> bool:
+        """Return whether an operand is a bool, or a bool as numbers: a mask."""
+        return any(_is_mask(nodes, i) for i in operands)
+
+    def supported_vjp(
+        self, gs: Sequence[Any], supports: Sequence[Support | None] | None, y: Any, *xs: Any, **attrs: Any
+    ) -> tuple[Sequence[Any], Sequence[Support | None]]:
+        """Leave out what a mask multiplies by zero."""
+        gradients, kept = map(list, super().supported_vjp(gs, supports, y, *xs, **attrs))
+        kept = kept or [None, None]
+        for i, (x, other) in enumerate((xs, xs[::-1])):
+            if x.shape == y.shape and gradients[i] is not None and _is_mask(y.builder.nodes, other.index):
+                mask = other.not_equal(0).broadcast_to(shape=y.shape)
+                gradients[i] = mask.where(gradients[i], 0.0)
+                kept[i] = Support(partial(_narrowed, kept[i], mask))
+        return gradients, kept
+
+
+def _narrowed(support: Support | None, mask: Value) -> Value:
+    """Return the part of a support, or of everything, where a mask is true."""
+    return mask if support is None else support.value.logical_and(mask)
+
+
+def _is_mask(nodes: Sequence[Any], index: int) -> bool:
+    """Return whether a node is a bool, or one that was converted to numbers."""
+    op, operands, _, types, _ = nodes[index]
+    source = nodes[operands[0]].types[0] if op.name == "cast" else types[0]
+    return bool(source.dtype == BOOL)
 
 
 class Div(Binary):
@@ -186,6 +219,7 @@ class AddScalar(WithScalar):
     """y = x + scalar."""
 
     name = "add_scalar"
+    is_linear = True
     aliases = {"AddScalar": "born, minima"}
     function = "add"
     shifts = True
@@ -199,6 +233,7 @@ class SubScalar(WithScalar):
     """y = x − scalar."""
 
     name = "sub_scalar"
+    is_linear = True
     aliases = {"SubScalar": "born"}
     function = "subtract"
     shifts = True
@@ -212,6 +247,7 @@ class MulScalar(WithScalar):
     """y = x · scalar."""
 
     name = "mul_scalar"
+    is_linear = True
     aliases = {"MulScalar": "born, minima", "ScalarMul": "cjc"}
     function = "multiply"
     gradient = "g · scalar"
@@ -224,6 +260,7 @@ class DivScalar(WithScalar):
     """y = x / scalar. A scalar of 0 gives ±inf or NaN, as in `div`."""
 
     name = "div_scalar"
+    is_linear = True
     aliases = {"DivScalar": "born, minima", "divide_scalar": "minima"}
     function = "divide"
     gradient = "g / scalar"
@@ -366,6 +403,7 @@ class Neg(Unary):
     """y = −x."""
 
     name = "neg"
+    is_linear = True
     section = "sign"
     aliases = {"Neg": "cjc", "Negate": "minima", "negative": "sadl"}
     dtypes = DTYPES

@@ -36,6 +36,7 @@ from engine.ir.op import (
     Op,
     ResultTypes,
     RewriteRule,
+    Support,
     View,
 )
 from engine.ir.run_context import DeviceMethod, RunContext
@@ -59,6 +60,7 @@ from engine.ir.tensor_type import (
 from engine.ops.common import batching
 from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.numerics import floats_for_rule, partial_sums_bytes, upcast, upcast_operands
+from engine.ops.common.support import Indicated
 from engine.ops.rewrites import ELEMENTWISE_RULES, no_op
 
 #: formula of one element: `formula(*operands, **attrs)`; returns None if there is none for these attributes
@@ -110,6 +112,8 @@ class Elementwise(Op):
     #: formula for complex operands, if it differs
     complex_scalar: ClassVar[ScalarFormula | None] = None
     partials: ClassVar[Sequence[Partial] | NoGradient]
+    #: the partials are finite numbers or bools, so that a cotangent of zero stays zero
+    is_linear: ClassVar[bool] = False
     rewrites: ClassVar[tuple[RewriteRule, ...]] = ELEMENTWISE_RULES
     #: FLOPs per element
     cost: ClassVar[int] = 1
@@ -222,6 +226,25 @@ class Elementwise(Op):
             unbroadcast(scale(g, partial(result, *operands, **attrs)), x) if x.type.is_differentiable else None
             for partial, x in zip(self.partials, xs, strict=True)
         ]
+
+    def supported_vjp(
+        self, gs: Sequence[Any], supports: Sequence[Support | None] | None, y: Any, *xs: Any, **attrs: Any
+    ) -> tuple[Sequence[Any], Sequence[Support | None]]:
+        """Apply the rule to operands of the result's shape, and set the cotangents outside of the support to zero.
+
+        Operands that were broadcast get sums, which have no support.
+        """
+        support = None if supports is None else supports[0]
+        if support is None:
+            return super().supported_vjp(gs, supports, y, *xs, **attrs)
+        wide = [x.broadcast_to(shape=y.shape) if x.shape != y.shape else x for x in xs]
+        gradients = self.vjp(gs[0], y, *wide, **attrs)
+        if not self.is_linear:
+            gradients = [None if g is None else support.value.where(g, 0.0) for g in gradients]
+        return (
+            [None if g is None else unbroadcast(g, x) for g, x in zip(gradients, xs, strict=True)],
+            [support if x.shape == y.shape else None for x in xs],
+        )
 
     def batch(self, mapped: Sequence[bool], *xs: Any, **attrs: Any) -> Value:
         """Emit the op itself on operands aligned to the same rank."""
@@ -454,7 +477,7 @@ def power_series(coefficients: Sequence[float], x: Value) -> Value:
 # Casts, and ops that return their operand unchanged, differentiable or not.
 
 
-class Cast(BatchedAsIs):
+class Cast(Indicated, BatchedAsIs):
     """y = x converted to another dtype, as in NumPy's astype: fractions are truncated towards zero, nonzero is true.
 
     Float to float is differentiable; no gradient passes through integers or bool. A real x can become complex. To
@@ -506,7 +529,7 @@ class Cast(BatchedAsIs):
         return (g,)
 
 
-class PassThrough(BatchedAsIs, View):
+class PassThrough(Indicated, BatchedAsIs, View):
     """Base: the result is the operand."""
 
     section = "identity"

@@ -15,6 +15,7 @@ from engine.ir.run_context import RunContext
 from engine.ir.sample import Bools, Ints, Real, Sample
 from engine.ir.tensor_type import DTYPES, DType, TensorType, promote
 from engine.ops.common.numerics import is_chosen, is_representable
+from engine.ops.common.support import Selecting
 from engine.ops.elementwise.base import Binary, Elementwise, Predicate, Unary, WithConstants, unbroadcast
 
 _IN_VJP = NoGradient("written out in vjp")
@@ -127,13 +128,14 @@ class IsFinite(Predicate, Unary):
     samples = (Sample(Real(2, 3)), Sample(Ints(3, high=5)), Sample(Bools()))
 
 
-class Where(Elementwise):
+class Where(Selecting, Elementwise):
     """y = on_true where cond is true, else on_false; all three broadcast. Nonzero numbers in cond are true.
 
     Each branch gets the cotangent where it was chosen and exactly zero elsewhere, whatever the other branch contains.
     """
 
     name = "where"
+    is_linear = True
     section = "selection"
     aliases = {"WhereOp": "born", "Where": "born, cjc"}
     operands = ("cond", "on_true", "on_false")
@@ -168,9 +170,10 @@ class Where(Elementwise):
         return None, unbroadcast(cond.where(g, 0.0), on_true), unbroadcast(cond.where(0.0, g), on_false)
 
 
-class PairwiseExtremum(Binary):
+class PairwiseExtremum(Selecting, Binary):
     """Base: the larger or smaller of two operands. NaN propagates."""
 
+    is_linear = True
     section = "selection"
     partials = _IN_VJP
 
@@ -205,7 +208,7 @@ def _clamped(x: Scalar, min: float | None, max: float | None) -> Scalar:
     return x if max is None else x.minimum(max)
 
 
-class Clamp(WithConstants):
+class Clamp(Selecting, WithConstants):
     """y = x limited to [min, max]; either bound may be absent. If min > max, y is max.
 
     NaN stays NaN and gets the gradient. Integers keep their dtype if all bounds given are whole numbers within its
@@ -213,6 +216,7 @@ class Clamp(WithConstants):
     """
 
     name = "clamp"
+    is_linear = True
     section = "selection"
     aliases = {"Clamp": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from engine.codegen.kernels.program import Scalar
 from engine.ir.attributes import Attr
 from engine.ir.errors import BadAttribute, OperandCount
 from engine.ir.graph import Value, conjugate
-from engine.ir.op import Array, Namespace, NoGradient
+from engine.ir.op import NONE, Array, Namespace, NoGradient, Op
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import DTYPES, REALS, TensorType, is_complex
-from engine.ops.common.numerics import upcast
+from engine.ops.common.numerics import upcast, upcast_operands
 from engine.ops.elementwise.arithmetic import AddScalar
 from engine.ops.elementwise.base import Binary, FloatBinary, FloatUnary, Formula, Unary, WithConstants
 
@@ -197,6 +197,12 @@ class PowScalar(WithConstants):
     scalar = staticmethod(lambda x, exponent: _POWERS[exponent](x) if exponent in _POWERS else None)
     partials = (lambda y, x, exponent: power_rule(x, exponent),)
 
+    def vjp(self, g: Value, y: Value, *xs: Value, exponent: float) -> Sequence[Value | None]:
+        """Derive the power −1 as `reciprocal`."""
+        if exponent == -1:
+            return _pull_back_reciprocal(self, g, y, xs, exponent=exponent)
+        return super().vjp(g, y, *xs, exponent=exponent)
+
     def workspace(self, out: TensorType, *types: Any, **attrs: Any) -> int:
         """Count the square that a complex third power allocates; else as the base."""
         return out.nbytes * (attrs["exponent"] == 3) if out.is_complex else super().workspace(out, *types, **attrs)
@@ -345,7 +351,18 @@ class Reciprocal(WithConstants):
         """Call NumPy's ufunc."""
         run.xp.reciprocal(*xs, out=out)
 
-    partials = (lambda y, x: -y.square(),)
+    partials = NoGradient("written out in vjp")
+
+    def vjp(self, g: Value, y: Value, *xs: Value) -> Sequence[Value | None]:
+        """Multiply g by y twice."""
+        return _pull_back_reciprocal(self, g, y, xs)
+
+
+def _pull_back_reciprocal(op: Op, g: Value, y: Value, xs: Sequence[Value], **attrs: Any) -> Sequence[Value]:
+    """Return −g · y², multiplied in this order: y² may overflow where the product does not."""
+    y, *_ = upcast_operands(op, y, xs, attrs)
+    y = conjugate(y)
+    return (-(upcast(g) * y * y),)
 
 
 class Sqrt(Unary):
@@ -390,9 +407,29 @@ def _times_log(x: Scalar, y: Scalar, log: Scalar) -> Scalar:
     return x.eq(0.0).and_(y.eq(y)).where(0.0, x * log)
 
 
-def _is_zero_times_log(x: Value, y: Value, pole: float) -> Value:
-    """Mark elements where the factor x is 0 and the logarithm of y is −∞."""
-    return x.equal(0.0).logical_and(y.equal(pole))
+class _ZeroQuotient(FloatBinary):
+    """z = x / y, and 0 where both are 0: the derivative of x · log y with respect to y, which is 0 for all y if x is 0.
+
+    An op of its own, since its derivative with respect to x is 1 / y even there.
+    """
+
+    name = "zero_quotient"
+    internal = True
+    gradient = "dx = g / y, dy = −g · z / y"
+    scalar = staticmethod(lambda x, y: x.eq(0.0).and_(y.eq(0.0)).where(0.0, x / y))
+    partials = (lambda z, x, y: y.reciprocal(), lambda z, x, y: -_zero_quotient(z, y))
+
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """Write the quotient with a choice."""
+        x, y = operands
+        return [x.equal(0.0).logical_and(y.equal(0.0)).where(0.0, x / y)]
+
+
+_ZERO_QUOTIENT: Final = _ZeroQuotient()
+
+
+def _zero_quotient(x: Value, y: Value) -> Value:
+    return x.builder.emit(_ZERO_QUOTIENT, (x, y), NONE)
 
 
 class TimesLogarithm(FloatBinary):
@@ -407,13 +444,13 @@ class TimesLogarithm(FloatBinary):
 class Xlogy(TimesLogarithm):
     """y = x · log y, with broadcasting; 0 where x = 0, unless y is NaN.
 
-    Same as in SciPy and PyTorch; JAX gives 0 for NaN, too. The derivative with respect to x is 0 where x = y = 0. Where
-    x = 0 and y < 0 it is NaN, as in JAX (in PyTorch it is 0). The derivative with respect to y is x / y everywhere: NaN
-    where both are 0.
+    Same as in SciPy and PyTorch; JAX gives 0 for NaN, too. The derivative with respect to x is log y: −∞ where y = 0,
+    so that of xlogy(x, x) at 0 is, too. Where x = 0 and y < 0 it is NaN, as in JAX (in PyTorch it is 0). The derivative
+    with respect to y is x / y, and 0 where both are 0.
     """
 
     name = "xlogy"
-    gradient = "dx = g · log y, and 0 where x = y = 0; dy = g · x / y"
+    gradient = "dx = g · log y; dy = g · x / y, and 0 where x = y = 0"
     samples = (
         Sample(Real(2, 3), Real(2, 3, low=0.5, high=2)),
         Sample(Real(2, 3), Real(3, low=0.5, high=2)),
@@ -426,24 +463,24 @@ class Xlogy(TimesLogarithm):
         Truth(
             operands=([2.0, -0.5, 0.0], [3.0, 0.25, 0.0]),
             value=[2.1972245773362196, 0.6931471805599453, 0.0],
-            gradients=([1.0986122886681098, -1.3862943611198906, 0.0], [0.6666666666666666, -2.0, float("nan")]),
+            gradients=([1.0986122886681098, -1.3862943611198906, -math.inf], [0.6666666666666666, -2.0, 0.0]),
             source="log 3, log 4 of a table; 2 / 3 and −0.5 / 0.25 by hand",
         ),
     )
     scalar = staticmethod(lambda x, y: _times_log(x, y, y.log()))
-    partials = (lambda z, x, y: _is_zero_times_log(x, y, 0.0).where(1.0, y).log(), lambda z, x, y: x / y)
+    partials = (lambda z, x, y: y.log(), lambda z, x, y: _zero_quotient(x, y))
 
 
 class Xlog1py(TimesLogarithm):
     """y = x · log(1 + y), with broadcasting, accurate for small y; 0 where x = 0, unless y is NaN.
 
-    Same as in SciPy and PyTorch (`special.xlog1py`); JAX gives 0 for NaN, too. The derivative with respect to x is 0
-    where x = 0 and y = −1. Where x = 0 and y < −1 it is NaN, as in JAX. The derivative with respect to y is x / (1 + y)
-    everywhere: NaN where x = 0 and y = −1.
+    Same as in SciPy and PyTorch (`special.xlog1py`); JAX gives 0 for NaN, too. The derivative with respect to x is
+    log(1 + y): −∞ where y = −1, and NaN where y < −1. The derivative with respect to y is x / (1 + y), and 0 where
+    x = 0 and y = −1.
     """
 
     name = "xlog1py"
-    gradient = "dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y)"
+    gradient = "dx = g · log(1 + y); dy = g · x / (1 + y), and 0 where x = 0 and y = −1"
     samples = (
         Sample(Real(2, 3), Real(2, 3, low=-0.5, high=2)),
         Sample(Real(2, 3), Real(3, low=-0.5, high=2)),
@@ -461,4 +498,4 @@ class Xlog1py(TimesLogarithm):
         ),
     )
     scalar = staticmethod(lambda x, y: _times_log(x, y, y.log1p()))
-    partials = (lambda z, x, y: _is_zero_times_log(x, y, -1.0).where(0.0, y).log1p(), lambda z, x, y: x / (1 + y))
+    partials = (lambda z, x, y: y.log1p(), lambda z, x, y: _zero_quotient(x, 1 + y))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, Final
 
 from engine.codegen.kernels.program import Scalar
 from engine.ir.graph import Value
+from engine.ir.op import NONE
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import DTYPES
 from engine.ops.elementwise.base import Binary, FloatUnary, Unary, power_series
@@ -15,6 +18,32 @@ _INSIDE = (Sample(Real(2, 3, low=-0.8, high=0.8)), Sample(Real(low=0, high=0.8))
 _SMALL = 0.5
 #: coefficients of sinc′(x) / x = Σ (−1)ᵏ 2k π²ᵏ x²ᵏ⁻² / (2k + 1)!, k ≥ 1; the error is below 1e-19 for |x| ≤ 1/2
 _SERIES = tuple((-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 13))
+
+
+class _OneMinusSquare(FloatUnary):
+    """y = (1 − x)(1 + x) = 1 − x², accurate next to ±1.
+
+    An op of its own, since the derivatives of the two factors would cancel next to 0.
+    """
+
+    name = "one_minus_square"
+    internal = True
+    gradient = "−2 g · x"
+    cost = 3
+    scalar = staticmethod(lambda x: (1.0 - x) * (1.0 + x))
+    partials = (lambda y, x: -2 * x,)
+
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """Write the product."""
+        (x,) = operands
+        return [(1 - x) * (1 + x)]
+
+
+_ONE_MINUS_SQUARE: Final = _OneMinusSquare()
+
+
+def _one_minus_square(x: Value) -> Value:
+    return x.builder.emit(_ONE_MINUS_SQUARE, (x,), NONE)
 
 
 class Sin(Unary):
@@ -60,7 +89,7 @@ class Asin(Unary):
     ufunc = "arcsin"
     gradient = "g / √(1 − x²)"
     samples = _INSIDE
-    partials = (lambda y, x: ((1 - x) * (1 + x)).rsqrt(),)
+    partials = (lambda y, x: _one_minus_square(x).rsqrt(),)
 
 
 class Acos(Unary):
@@ -71,7 +100,7 @@ class Acos(Unary):
     ufunc = "arccos"
     gradient = "−g / √(1 − x²)"
     samples = _INSIDE
-    partials = (lambda y, x: -((1 - x) * (1 + x)).rsqrt(),)
+    partials = (lambda y, x: -_one_minus_square(x).rsqrt(),)
 
 
 class Atan(Unary):
@@ -134,6 +163,32 @@ class Cosh(Unary):
     partials = (lambda y, x: x.sinh(),)
 
 
+class TanhSlope(FloatUnary):
+    """y = 1 / cosh² x: the derivative of tanh, which keeps its digits where tanh rounds to 1.
+
+    An op of its own, since 1 − tanh² x loses them.
+    """
+
+    name = "tanh_slope"
+    internal = True
+    gradient = "−2 g · y · tanh x"
+    scalar = staticmethod(lambda x: x.builder.apply("sech2", x))
+    partials = (lambda y, x: -2 * (y * x.tanh()),)
+
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """Write the product of two sigmoids."""
+        (x,) = operands
+        return [4 * ((2 * x).sigmoid() * (-2 * x).sigmoid())]
+
+
+_TANH_SLOPE: Final = TanhSlope()
+
+
+def tanh_slope(x: Value) -> Value:
+    """Append the derivative of tanh at x."""
+    return x.builder.emit(_TANH_SLOPE, (x,), NONE)
+
+
 class Tanh(Unary):
     """y = tanh x."""
 
@@ -143,7 +198,7 @@ class Tanh(Unary):
     dtypes = DTYPES
     ufunc = "tanh"
     gradient = "g · (1 − y²)"
-    partials = (lambda y, x: 1 - y.square(),)
+    partials = (lambda y, x: 1 - y.square() if x.type.is_complex else tanh_slope(x),)
 
 
 class Asinh(Unary):
@@ -176,7 +231,7 @@ class Atanh(Unary):
     ufunc = "arctanh"
     gradient = "g / (1 − x²)"
     samples = (Sample(Real(2, 3, low=-0.8, high=0.8)), Sample(Real(low=0, high=0.8)))
-    partials = (lambda y, x: ((1 - x) * (1 + x)).reciprocal(),)
+    partials = (lambda y, x: _one_minus_square(x).reciprocal(),)
 
 
 def _sinc(x: Scalar) -> Scalar:

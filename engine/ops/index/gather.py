@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import DTYPES, INT64, HostArray, Shape, TensorType, normalise_axis, promote, show_shape
 from engine.ops.common import batching
 from engine.ops.common.numerics import atomic_accumulator, with_extent, wrong_shape
+from engine.ops.common.support import Indicated, Selecting
 from engine.ops.index.indices import (
     FROM_END,
     check_indices,
@@ -208,7 +209,7 @@ def _add_one_by_one(sparsetools: Any, sums: HostArray, positions: HostArray, val
     sparsetools.csc_matvec(len(sums), 1, column, positions, values, one, sums)
 
 
-class Gather(Op):
+class Gather(Selecting, Op):
     """y[i, j, …] = x[index[i, j, …], j, …] for axis 0; likewise for the other axes.
 
     `index` has x's rank and may be smaller than x on the other axes, as in PyTorch; y has its shape. With one operand,
@@ -246,6 +247,11 @@ class Gather(Op):
             source="by hand",
         ),
     )
+
+    def selected_lines(self, y: Value, xs: Sequence[Value], attrs: Mapping[str, Any]) -> Set[int]:
+        """Return the axis of the indices, if they read of all lines along it."""
+        extents = [(e, f) for k, (e, f) in enumerate(zip(y.shape, xs[0].shape, strict=True)) if k != attrs["axis"]]
+        return {attrs["axis"]} if y.shape[attrs["axis"]] and all(e == f for e, f in extents) else frozenset()
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Normalise the axis and the list of indices. Raises BadAttribute, OperandCount.
@@ -305,7 +311,7 @@ class Gather(Op):
         return out.nbytes + INT64.itemsize * sum(index.shape)
 
 
-class ScatterAdd(Op):
+class ScatterAdd(Indicated, Op):
     """y = x, then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0; likewise for the other axes.
 
     `index` and `updates` have the same shape, of x's rank, and may be smaller than x on the other axes. Repeated

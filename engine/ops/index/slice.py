@@ -24,6 +24,7 @@ from engine.ops.common.numerics import (
     with_extent,
     wrong_shape,
 )
+from engine.ops.common.support import Indicated, Selecting
 from engine.ops.index.indices import require_integer
 from engine.ops.rewrites import no_op
 
@@ -54,7 +55,7 @@ def dilate(x: Value, axis: int, step: int) -> Value:
     return slice_axis(padded, axis, 0, extent * step - step + 1)
 
 
-class Slice(View):
+class Slice(Selecting, View):
     """y = x[starts[0]:stops[0]:steps[0], starts[1]:stops[1]:steps[1], …]: one entry for each axis.
 
     A list may have fewer entries than x has axes; the remaining axes use the defaults. Bounds are as in NumPy: negative
@@ -198,7 +199,7 @@ def _position(index: int, extent: int, axis: int) -> int:
     )
 
 
-class Pad(Op):
+class Pad(Indicated, Op):
     """y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i.
 
     To pad with an infinity or NaN, use `fill_as`. PyTorch's `functional.pad` lists the last axis first. JAX's and
@@ -361,7 +362,7 @@ def _require_starts(starts: TensorType, x: TensorType, operand: int) -> None:
     require_shape(starts, (x.ndim,), operand, "starts", "one start for each axis of x")
 
 
-class SliceAt(Op):
+class SliceAt(Selecting, Op):
     """y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], where s is the operand `starts`: int64 [rank].
 
     Each start, negative ones included, is moved into [0, extent − size], so that the result always has the same shape.
@@ -442,7 +443,7 @@ class SliceAt(Op):
         return 0
 
 
-class UpdateSliceAt(Op):
+class UpdateSliceAt(Selecting, Op):
     """y = x with the box that begins at `starts` replaced by `updates`; `starts` is an operand, int64 [rank].
 
     The box has the shape of `updates`. Each start, negative ones included, is moved into [0, extent − size], so that
@@ -507,7 +508,7 @@ class UpdateSliceAt(Op):
         return 0
 
 
-class UpdateSlice(Op):
+class UpdateSlice(Selecting, Op):
     """y = x with the box that begins at `starts`, one entry for each axis, replaced by `update`.
 
     The box has the shape of `update`. A negative start counts from the end, as in slice. A box that extends beyond x is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from engine.ir.graph import Value, adjoint, conjugate
 from engine.ir.op import NONE, Array, Namespace, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import DTYPES, INT64, HostArray, Shape, TensorType, real_dtype
+from engine.ir.tensor_type import DTYPES, INT64, HostArray, Shape, TensorType, promote, real_dtype
 from engine.ops.common.numerics import upcast
 from engine.ops.linalg.lapack import lapack_bytes
 from engine.ops.linalg.matrices import (
@@ -250,7 +250,7 @@ class Cofactors(Op):
     """y = det(x) x⁻ᵀ, the matrix of cofactors: each entry is the signed minor without its row and column, ∂ det x / ∂x.
 
     From x = u diag(s) vᴴ it is the conjugate of u diag(Π of the other s) vᴴ, times det(u) det(vᴴ), which needs no
-    inverse. Its own derivative divides by det x, and is NaN or infinite for a singular x.
+    inverse.
     """
 
     name = "cofactors"
@@ -258,7 +258,7 @@ class Cofactors(Op):
     is_captured = False
     operands = ("x",)
     dtypes = DTYPES
-    gradient: ClassVar[str] = "(Σ(g ∘ z) z − z gᵀ z) / conj det x, z the conjugate of y"
+    gradient = "the derivative of y along g; if x is invertible, that is (Σ(g ∘ y) y − y gᵀ y) / det x"
 
     def infer(self, x: TensorType) -> ResultTypes:
         """Return the type of x."""
@@ -274,10 +274,8 @@ class Cofactors(Op):
                 y[...] = (u.conj() * others[:, None, :]) @ vh.conj()
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
-        """Differentiate det x · x⁻ᵀ."""
-        z = conjugate(y)
-        total = (g * z).sum(axes=(x.ndim - 2, x.ndim - 1), keepdims=True)
-        return ((total * z - z @ g.transpose() @ z) / conjugate(x.det()).reshape(shape=total.shape),)
+        """Return the derivative along g: the second derivative of det x is symmetric."""
+        return (conjugate(_cofactor_slope(x, conjugate(g))),)
 
     def batch(self, mapped: Sequence[bool], x: Value) -> Value:
         """Return the op itself: N is one more batch axis."""
@@ -298,6 +296,90 @@ class Cofactors(Op):
         return chunk_workspace(types[0], 5 * n * n + 5 * n, n * n) + lapack_bytes("svd", types[0])
 
 
+class CofactorSlope(Op):
+    """y = the derivative of the cofactors of x along e, which is exact for singular x, too.
+
+    For x = diag(s), with Pᵢⱼ the product of all s but sᵢ and sⱼ, yᵢᵢ = Σⱼ Pᵢⱼ eⱼⱼ and yᵢⱼ = −Pᵢⱼ eⱼᵢ, j ≠ i: a minor of
+    diag(s) + t e, to first order in t. For x = u diag(s) vᴴ, the cofactors of a product are the products of cofactors.
+    Its own derivative divides by det x, and is NaN or infinite for a singular x.
+    """
+
+    name = "cofactor_slope"
+    internal = True
+    is_captured = False
+    operands = ("x", "e")
+    dtypes = DTYPES
+    gradient = "dx by (Σ(e ∘ z) z − z eᵀ z) / det x with z the cofactors, de = the derivative of the cofactors along g"
+
+    def infer(self, *types: TensorType) -> ResultTypes:
+        """Return the type of x, or of e if that is complex."""
+        return types[0].with_dtype(promote(*(t.dtype for t in types)))
+
+    def forward(self, run: RunContext, x: Array, e: Array, *, out: Array) -> None:
+        """Compute the derivative from singular values and vectors."""
+        if out.size:
+            xp = run.xp
+            for (matrices, along), (y,) in chunks(run, [x, e], [out]):
+                u, s, vh = factorize(run, "svd", matrices)
+                turned = u.conj().swapaxes(-1, -2) @ along @ vh.conj().swapaxes(-1, -2)
+                products = _products_without_pairs(xp, s)
+                middle = -products * turned.swapaxes(-1, -2)
+                n = xp.arange(s.shape[-1])
+                middle[:, n, n] = (products * turned[:, None, n, n]).sum(axis=-1)
+                signs = (xp.linalg.det(u) * xp.linalg.det(vh))[:, None, None]
+                y[...] = signs * (u.conj() @ middle @ vh.conj())
+
+    def vjp(self, g: Value, y: Value, x: Value, e: Value) -> Sequence[Value | None]:
+        """Differentiate the form with z and det x, whose derivatives are z again and this op."""
+        g, last = conjugate(g), (x.ndim - 2, x.ndim - 1)
+        z, det = cofactors(x), x.det().reshape(shape=(*x.shape[:-2], 1, 1))
+        along_e, along_g = ((each * z).sum(axes=last, keepdims=True) for each in (e, g))
+        crossed = (g * (z @ e.transpose() @ z)).sum(axes=last, keepdims=True)
+        from_z = along_g * e + along_e * g - g @ z.transpose() @ e - e @ z.transpose() @ g
+        from_det = (along_e * along_g - crossed) / det / det
+        return (
+            conjugate(_cofactor_slope(x, from_z / det) - from_det * z),
+            conjugate(_cofactor_slope(x, g)),
+        )
+
+    def batch(self, mapped: Sequence[bool], *xs: Value) -> Value:
+        """Return the op itself: N is one more batch axis."""
+        shape = next(x.shape for x, is_mapped in zip(xs, mapped, strict=True) if is_mapped)
+        x, e = (x if is_mapped else x.broadcast_to(shape=shape) for x, is_mapped in zip(xs, mapped, strict=True))
+        return _cofactor_slope(x, e)
+
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """Write the derivative with the determinant and the inverse."""
+        x, e = operands
+        inverse = x.inv().transpose()
+        total = (e * inverse).sum(axes=(x.ndim - 2, x.ndim - 1), keepdims=True)
+        return [x.det().reshape(shape=total.shape) * (total * inverse - inverse @ e.transpose() @ inverse)]
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """Return 25 n³ for singular values and vectors, plus two determinants and four products."""
+        return real_flops(types[0], 36 * types[0].size * types[0].shape[-1])
+
+    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """Return the bytes of copies, vectors, products and a determinant's scratch, and LAPACK's."""
+        n = types[0].shape[-1]
+        return chunk_workspace(types[0], 9 * n * n + 5 * n, n * n) + lapack_bytes("svd", types[0])
+
+
+def _products_without_pairs(xp: Namespace, s: Array) -> Array:
+    """Compute, for each pair of entries along the last axis, the product of all others; 0 for an entry with itself."""
+    count, n = s.shape
+    before = xp.ones((count, n + 1), s.dtype)
+    before[:, 1:] = xp.cumprod(s, axis=-1)
+    after = xp.ones((count, n + 1), s.dtype)
+    after[:, :-1] = xp.cumprod(s[:, ::-1], axis=-1)[:, ::-1]
+    products = xp.zeros((count, n, n), s.dtype)
+    for i in range(n - 1):
+        between = xp.ones((count, n - 1 - i), s.dtype)
+        between[:, 1:] = xp.cumprod(s[:, i + 1 : n - 1], axis=-1)
+        products[:, i, i + 1 :] = products[:, i + 1 :, i] = before[:, i, None] * between * after[:, i + 2 :]
+    return products
+
+
 def _products_of_others(xp: Namespace, s: Array) -> Array:
     """Compute, for each entry along the last axis, the product of all others, without division."""
     before, after = xp.ones_like(s), xp.ones_like(s)
@@ -306,19 +388,24 @@ def _products_of_others(xp: Namespace, s: Array) -> Array:
     return before * after
 
 
-_OP: Final = Cofactors()
+_COFACTORS: Final = Cofactors()
+_COFACTOR_SLOPE: Final = CofactorSlope()
 
 
 def cofactors(x: Value) -> Value:
     """Append the matrix of cofactors."""
-    return x.builder.emit(_OP, (x,), NONE)
+    return x.builder.emit(_COFACTORS, (x,), NONE)
+
+
+def _cofactor_slope(x: Value, e: Value) -> Value:
+    return x.builder.emit(_COFACTOR_SLOPE, (x, e), NONE)
 
 
 class Det(Decomposition):
     """y = det x of square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 for an empty matrix.
 
-    If the determinant may overflow or underflow, use `slogdet`. The gradient is the matrix of cofactors and is exact
-    for singular matrices, too; their second derivatives are NaN or infinite. A matrix with NaN gives NaN; the other
+    If the determinant may overflow or underflow, use `slogdet`. The first two derivatives are exact for singular
+    matrices, too; their third ones are NaN or infinite. A matrix with NaN gives NaN; the other
     matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
     PyTorch, JAX and NumPy: `linalg.det`.
     """

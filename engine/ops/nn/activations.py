@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import Any, ClassVar, Final
 
 from engine.codegen.kernels.program import Scalar
 from engine.ir.attributes import Attr
 from engine.ir.graph import Value
-from engine.ir.op import Array, NoGradient, ResultTypes
+from engine.ir.op import NONE, Array, NoGradient, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import DTYPES, NUMBERS, REALS, DType, TensorType, float_dtype
 from engine.ops.common.numerics import upcast
+from engine.ops.common.support import Selecting
 from engine.ops.elementwise.base import FloatUnary, Formula, Unary, WithConstants
 
 _IN_VJP = NoGradient("written out in vjp")
 _SMOOTH = (Sample(Real(2, 3, low=-3, high=3)), Sample(Real()), Sample(Real(0, 2)), Sample(Ints(3, low=-2, high=3)))
 
 
-class Relu(Unary):
+class Relu(Selecting, Unary):
     """y = max(x, 0). The derivative at 0 is `at_zero`; some systems use 1."""
 
     name = "relu"
+    is_linear = True
     section = "activations"
     aliases = {"ReLUOp": "born", "ReLU": "born, minima", "Relu": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {"at_zero": Attr("float", 0.0, "derivative at 0")}
@@ -160,10 +160,21 @@ class Gelu(Activation):
         return low * (t * (t.square() * (0.044715 * doubled) + doubled)).sigmoid()
 
 
+#: x up to which e^x does not overflow, and beyond which e^−x is subnormal
+_LARGEST: Final = {"float32": 88.0, "float64": 709.0}
+
+
 def _logistic(x: Scalar) -> Scalar:
-    """Compute z / (1 + z) for z = eˣ, with x clamped where the result rounds to 1 so that z does not overflow."""
-    z = x.minimum(math.log(8 / np.finfo(x.dtype).eps)).exp()
+    """Compute z / (1 + z) for z = eˣ, with x clamped so that z does not overflow."""
+    z = x.minimum(_LARGEST[x.dtype]).exp()
     return z / (z + 1)
+
+
+def _bell(x: Scalar) -> Scalar:
+    """Compute z / (1 + z)² for z = eˣ, which shares the exponential of `_logistic`."""
+    z = x.minimum(_LARGEST[x.dtype]).exp()
+    total = z + 1
+    return (x > _LARGEST[x.dtype]).where(0.0, z / total / total)
 
 
 def _tail(x: Scalar) -> Scalar:
@@ -178,6 +189,32 @@ def _complex_logistic(z: Scalar) -> Scalar:
     return is_negative.where(power, unit) / (unit + power)
 
 
+class SigmoidSlope(FloatUnary):
+    """y = s(x) s(−x) with the sigmoid s: its derivative, which keeps its digits where s rounds to 1.
+
+    An op of its own, since y (1 − y) and the derivatives of its factors lose theirs.
+    """
+
+    name = "sigmoid_slope"
+    internal = True
+    gradient = "−g · y · tanh(x / 2)"
+    scalar = staticmethod(_bell)
+    partials = (lambda y, x: -(y * (x * 0.5).tanh()),)
+
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """Write the product."""
+        (x,) = operands
+        return [x.sigmoid() * (-x).sigmoid()]
+
+
+_SIGMOID_SLOPE: Final = SigmoidSlope()
+
+
+def sigmoid_slope(x: Value) -> Value:
+    """Append the derivative of the sigmoid at x."""
+    return x.builder.emit(_SIGMOID_SLOPE, (x,), NONE)
+
+
 class Sigmoid(FloatUnary):
     """y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. The same formula holds for complex x."""
 
@@ -189,7 +226,7 @@ class Sigmoid(FloatUnary):
     scalar = staticmethod(_logistic)
     complex_scalar = staticmethod(_complex_logistic)
     complex_temporaries, complex_masks = 2, 2
-    partials = (lambda y, x: y * (1 - y),)
+    partials = (lambda y, x: y * (1 - y) if x.type.is_complex else sigmoid_slope(x),)
 
     def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
         """Compute 1 / (1 + z) or z / (1 + z), z = e^∓x, by the sign of Re x, so that z does not overflow."""

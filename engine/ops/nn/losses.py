@@ -141,43 +141,51 @@ class BCEWithLogits(ElementwiseLoss):
 
 def _logarithm(x: Scalar) -> Scalar:
     y = x - x.row_max()
-    return y - y.exp().row_sum().log()
+    leads = y.eq(0.0)
+    others = leads.where(0.0, y.exp()).row_sum() + (leads.where(1.0, 0.0).row_sum() - 1.0)
+    return y - others.log1p()
 
 
 class LogSoftmax(Softmax):
     """y = x − log Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
 
-    A row that contains only −inf gives NaN.
+    The largest x has y = −log(1 + Σ of the others), all of whose digits are kept. A row that contains only −inf gives
+    NaN.
     """
 
     name = "log_softmax"
     section = "log_softmax"
     aliases = {"LogSoftmaxOp": "born, cjc"}
-    gradient = "g − exp(y) · Σ g, with the sum along the axis"
+    gradient = "g − exp(y) · Σ g, with the sum along the axis, computed as −g · expm1(y) − (Σ g − g) · exp(y)"
     rows = staticmethod(lambda x, count: _logarithm(x))
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
-        """Subtract the maximum, then the logarithm of the sum of exponentials."""
+        """Subtract the maximum, then log1p of the sum of the other exponentials; of equal maxima, all but one count."""
         xp = run.xp
         if not x.size:
             return
         for rows, y in run.checked(axis_first(run, x, out, axis)):
             xp.subtract(rows, xp.max(rows, axis=0), out=y, dtype=y.dtype)
-            total = xp.sum(xp.exp(y), axis=0, dtype=accumulator(y), keepdims=True)
-            xp.subtract(y, xp.log(total, out=total), out=y)
+            leads = y == 0
+            exponentials = xp.exp(y)
+            xp.copyto(exponentials, 0, where=leads)
+            total = xp.sum(exponentials, axis=0, dtype=accumulator(y), keepdims=True)
+            total += xp.sum(leads, axis=0, keepdims=True) - 1
+            xp.subtract(y, xp.log1p(total, out=total), out=y)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
-        """Subtract from g each element's share of its row's sum."""
+        """Subtract from g each element's share of its row's sum; 1 − exp(y) keeps its digits where y is close to 0."""
         y, _ = upcast_operands(self, y, (x,), {"axis": axis})
         g = upcast(g)
-        return (g - y.exp() * g.sum(axes=(axis,), keepdims=True),)
+        others = g.sum(axes=(axis,), keepdims=True) - g
+        return (-(g * y.expm1()) - others * y.exp(),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axis: int) -> Value:
         """Shift `axis` by one: the axis N comes first."""
         return x.log_softmax(axis=axis + 1)
 
     def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
-        """Return the bytes of softmax, and of the exponentials of a chunk or of all of x."""
+        """Return the bytes of softmax, and of the exponentials and a mask of a chunk or of all of x."""
         (x,) = types
-        exponentials = axis_first_elements(x, axis) * out.dtype.itemsize or int(out.nbytes)
-        return exponentials + super().workspace(out, x, axis=axis)
+        elements: int = axis_first_elements(x, axis) or out.size
+        return elements * int(out.dtype.itemsize + 1) + super().workspace(out, x, axis=axis)

@@ -13,6 +13,7 @@ from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import FLOAT64, TensorType, normalise_axis
 from engine.ops.common.numerics import accumulator, axis_first, axis_first_elements, upcast_operands
+from engine.ops.common.support import RowIndicated
 from engine.ops.reduce.sums import Rowwise
 
 
@@ -21,7 +22,7 @@ def _share(x: Scalar) -> Scalar:
     return e / e.row_sum()
 
 
-class Softmax(Rowwise, Op):
+class Softmax(RowIndicated, Rowwise, Op):
     """y = exp(x) / Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
 
     A row that contains only −inf gives NaN, as 0 / 0.
@@ -71,9 +72,17 @@ class Softmax(Rowwise, Op):
             xp.divide(y, xp.sum(y, axis=0, dtype=accumulator(y)), out=y)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
-        """Express the gradient with y, which exists already, rather than with x."""
+        """Express the gradient with y, which exists already, rather than with x.
+
+        A number that is subtracted from all g of a row does not change it, since Σ y = 1. Subtracting that of the
+        largest y keeps the digits of the gradient where this y is close to 1.
+        """
         y, _ = upcast_operands(self, y, (x,), {"axis": axis})
-        weighted = g * y
+        if not x.type.size:
+            return (g * y,)
+        leads = x.equal(x.max(axes=(axis,), keepdims=True).stop_gradient())
+        count = leads.where(y.full_like(1.0), 0.0).sum(axes=(axis,), keepdims=True)
+        weighted = (g - leads.where(g, 0.0).sum(axes=(axis,), keepdims=True) / count) * y
         return (weighted - y * weighted.sum(axes=(axis,), keepdims=True),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axis: int) -> Value:

@@ -36,6 +36,7 @@ from engine.ops.common.numerics import (
     upcast,
     upcast_operands,
 )
+from engine.ops.common.support import Indicated, RowIndicated, Selecting
 from engine.ops.index.indices import axis_shape
 from engine.ops.index.slice import along, slice_axis
 
@@ -200,7 +201,7 @@ def _continue_row(a: list[complex], b: list[complex], last: complex | None) -> I
         yield last
 
 
-class RunningFloats(Running):
+class RunningFloats(RowIndicated, Running):
     """Base: accumulation with a ufunc in the accumulator's dtype."""
 
     section = "cumulative"
@@ -331,7 +332,7 @@ def _shares(y: Value, x: Value, axis: int) -> tuple[Value, Value]:
     return is_top.where(share, current), is_top.where(1.0 - share, previous)
 
 
-class RunningExtremum(Running):
+class RunningExtremum(Selecting, Running):
     """Base: the cumulative maximum or minimum. NaN propagates."""
 
     section = "cumulative"
@@ -491,7 +492,7 @@ def _triangle(dtype: DType) -> HostArray:
     return np.triu(np.ones((_WIDTH, _WIDTH), dtype))
 
 
-class CumSum(Running):
+class CumSum(Indicated, Running):
     """y[i] = x[0] + … + x[i] along `axis`; with `reverse`, x[i] + … + x[n − 1].
 
     Integers and bool are summed in int64, float16 in float32. PyTorch and NumPy: `cumsum`. JAX: `lax.cumsum`, which

@@ -13,10 +13,11 @@ from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import INT64, Strided, TensorType, normalise_axis, reduced_shape, show_shape
 from engine.ops.common.numerics import first_extreme, is_chosen, reduced_elements
+from engine.ops.common.support import Selecting
 from engine.ops.reduce.sums import KEEPDIMS, Reduction, Rowwise, restore_axes
 
 
-class Extremum(Rowwise, Reduction):
+class Extremum(Selecting, Rowwise, Reduction):
     """Base: y = an extremum of x over axes, by numpy's and cupy's `function`."""
 
     section = "max_min"

@@ -16,6 +16,7 @@ from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import DType, HostArray, TensorType, mean_dtype, reduced_shape
 from engine.ops.common.numerics import accumulator, reduced_elements, upcast_operands
+from engine.ops.common.support import RowIndicated
 from engine.ops.reduce.sums import Reduction, Rowwise, restore_axes
 
 #: most squares summed in one pass: for more, sums of partial sums are more accurate, and BLAS would use several threads
@@ -107,7 +108,7 @@ def _log_of_sum(x: Scalar) -> Scalar:
     return shift + (x - shift).exp().row_sum().log()
 
 
-class LogSumExp(Rowwise, Scaled):
+class LogSumExp(RowIndicated, Rowwise, Scaled):
     """y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf if no elements are reduced.
 
     If all elements are −inf, y is −inf and the gradient is 0. Elements that are inf share the gradient. If an element
@@ -143,7 +144,7 @@ class LogSumExp(Rowwise, Scaled):
         return ((restore_axes(g, x, axes) / total.equal(0.0).where(1.0, total)) * softmax,)
 
 
-class Norm(Scaled):
+class Norm(RowIndicated, Scaled):
     """y = √Σ x² over axes, the Euclidean norm, without intermediate overflow or underflow. Integers give float64.
 
     At 0 the gradient is 0, the subgradient of least norm, and so is its own gradient. An infinite element gets g, with

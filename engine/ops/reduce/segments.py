@@ -24,6 +24,7 @@ from engine.ops.common.numerics import (
     require_shape,
     upcast,
 )
+from engine.ops.common.support import Selecting
 from engine.ops.index.gather import add_rows, add_rows_bytes
 from engine.ops.index.indices import axis_shape, check_indices, require_integer
 from engine.ops.reduce.cumulative import recurrence, recurrence_back, shifted
@@ -204,7 +205,7 @@ class SegmentReduction(Op):
         return accumulation_buffer_bytes(out) + segment_bytes(out, accumulator(out), x, segment_ids)
 
 
-class SegmentExtremum(SegmentReduction):
+class SegmentExtremum(Selecting, SegmentReduction):
     """Base: the maximum or minimum of each segment."""
 
     gradient: ClassVar[str] = "g / k to each of the k rows equal to y (if y is NaN, to each NaN); 0 to the others"
@@ -349,7 +350,7 @@ class SegmentMean(Composite):
         return y.cast(dtype=FLOAT16) if dtype == FLOAT16 else y
 
 
-class SegmentSum(Op):
+class SegmentSum(Selecting, Op):
     """y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 for an empty segment.
 
     x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool are summed in

@@ -15,6 +15,7 @@ from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import INT64, TensorType, normalise_axis
 from engine.ops.common.numerics import extremum_identity, first_extreme, with_extent
+from engine.ops.common.support import Indicated, Selecting
 
 #: largest k for which TopK searches k times instead of sorting
 _SEARCHED: Final = 256
@@ -47,7 +48,7 @@ class Ordering(Op):
         return x.size * max(x.shape[axis] - 1, 0).bit_length()
 
 
-class Sort(Ordering):
+class Sort(Indicated, Ordering):
     """y = x sorted in ascending order along an axis; equal entries keep their order, NaN comes last."""
 
     name = "sort"
@@ -123,7 +124,7 @@ def _merging_bytes(x: TensorType, axis: int) -> int:
     return x.shape[axis] // 2 * x.dtype.itemsize
 
 
-class TopK(Op):
+class TopK(Selecting, Op):
     """values, indices = the k largest entries of x along `axis`, largest first, and their int64 positions.
 
     Among equal entries, the one with the lowest index comes first; NaN counts as largest.

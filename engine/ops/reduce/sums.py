@@ -35,6 +35,7 @@ from engine.ops.common.numerics import (
     reduced_elements,
     upcast,
 )
+from engine.ops.common.support import Indicated, RowIndicated
 from engine.ops.index.slice import slice_axis
 from engine.ops.rewrites import sum_of_broadcast, sum_of_product, sum_of_transpose
 
@@ -139,7 +140,7 @@ class Rowwise:
         return reduced_elements(x.shape, axes) if are_last and x.dtype == out.dtype and has_kernels(x.dtype) else 0
 
 
-class Sum(Rowwise, Reduction):
+class Sum(Indicated, Rowwise, Reduction):
     """y = Σ x over axes. Integers and bool are summed in int64, float16 in float32."""
 
     name = "sum"
@@ -176,7 +177,7 @@ class Sum(Rowwise, Reduction):
         return max(accumulation_buffer_bytes(out), partial_sums_bytes(types[0].size))
 
 
-class Mean(Rowwise, Reduction):
+class Mean(Indicated, Rowwise, Reduction):
     """y = Σ x / n over axes, n the number of elements reduced; NaN if n = 0. Integers give float64."""
 
     name = "mean"
@@ -206,7 +207,7 @@ class Mean(Rowwise, Reduction):
         return max(accumulation_buffer_bytes(out), partial_sums_bytes(types[0].size))
 
 
-class Prod(Rowwise, Reduction):
+class Prod(RowIndicated, Rowwise, Reduction):
     """y = Π x over axes; 1 if no elements are reduced. Integers and bool are multiplied in int64, float16 in float32.
 
     The gradient is that of a tree of products. It is exact for any number of zeros, and so are higher derivatives.
@@ -276,7 +277,7 @@ def _variance(x: Scalar, count: int, ddof: int) -> Scalar:
     return (deviation * deviation).row_sum() / max(count - ddof, 0)
 
 
-class Var(Rowwise, Reduction):
+class Var(RowIndicated, Rowwise, Reduction):
     """y = Σ (x − mean x)² / (n − ddof) over axes, n the number of elements reduced. Integers give float64.
 
     Computed in two passes, the mean first, so that a large mean costs no digits. If n ≤ ddof, the division is by zero

@@ -15,6 +15,7 @@ from engine.ir.sample import Bools, Real, Sample
 from engine.ir.tensor_type import DTYPES, Shape, TensorType, normalise_axis, promote, show_shape
 from engine.ops.common import batching
 from engine.ops.common.numerics import require_axes, with_extent
+from engine.ops.common.support import Indicated, Selecting
 from engine.ops.index.slice import along, bounds, slice_axis
 
 _AXIS = Attr("int", 0, "axis to split")
@@ -22,7 +23,7 @@ _AXIS = Attr("int", 0, "axis to split")
 MOST_PARTS = Limits.nodes
 
 
-class Cat(Op):
+class Cat(Indicated, Op):
     """y = the operands, joined along `axis`; their other extents must be equal.
 
     The result has their common dtype. `sizes`, if given, must be their extents on the axis.
@@ -148,7 +149,7 @@ class Stack(Composite):
         return first.cat(*others, axis=axis)
 
 
-class Split(Op):
+class Split(Selecting, Op):
     """y0, y1, … = x split along `axis` into parts of `sizes`, which add up to the extent; a part may be empty."""
 
     name = "split"

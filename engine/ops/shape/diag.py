@@ -15,6 +15,7 @@ from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import DTYPES, TensorType
 from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.numerics import require_axes
+from engine.ops.common.support import Selecting
 from engine.ops.index.slice import dilate
 
 #: rows of a block, within which a mask is applied
@@ -24,7 +25,7 @@ _COPIED_ROWS: Final = 64
 OFFSET = Attr("int", 0, "diagonal: 0 is the main one, positive above it, negative below it")
 
 
-class Triangle(BatchedAsIs):
+class Triangle(Selecting, BatchedAsIs):
     """Base: a triangle of the matrices in the last two axes, zero elsewhere."""
 
     section = "diag"

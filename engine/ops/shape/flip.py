@@ -14,10 +14,11 @@ from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import DTYPES, Shape, TensorType, normalise_axes
 from engine.ops.common.batching import shift_axes
+from engine.ops.common.support import Indicated
 from engine.ops.index.slice import along
 
 
-class Flip(View):
+class Flip(Indicated, View):
     """y = x with the order of the entries reversed on `axes`; by default, on all axes."""
 
     name = "flip"
@@ -49,7 +50,7 @@ class Flip(View):
         return x.flip(axes=shift_axes(axes)) if axes else x
 
 
-class Roll(Op):
+class Roll(Indicated, Op):
     """y[(i + shift) mod n] = x[i] on each of `axes`; without `axes`, on the flattened tensor.
 
     Give one shift for each axis, or one shift without `axes`. Negative shifts move entries towards the front.

@@ -15,6 +15,7 @@ from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import DTYPES, Shape, TensorType, normalise_axes, show_shape
 from engine.ops.common.batching import shift_axes
 from engine.ops.common.numerics import require_axes
+from engine.ops.common.support import Indicated
 from engine.ops.elementwise.base import unbroadcast
 from engine.ops.rewrites import (
     broadcast_of_broadcast,
@@ -26,7 +27,7 @@ from engine.ops.rewrites import (
 )
 
 
-class Reshape(View):
+class Reshape(Indicated, View):
     """y holds x's elements, in row-major order, in another shape; one extent may be −1 and is inferred.
 
     An absent or empty `shape` makes a 0-d tensor. `original_shape`, if given, must be x's shape.
@@ -105,7 +106,7 @@ def _resolve_shape(target: Shape, shape: Shape) -> Shape:
     return target
 
 
-class BroadcastTo(View):
+class BroadcastTo(Indicated, View):
     """y = x repeated along new leading axes and along axes of extent 1, to `shape`, by NumPy's rules."""
 
     name = "broadcast_to"
@@ -144,7 +145,7 @@ class BroadcastTo(View):
         return aligned.broadcast_to(shape=(n, *shape))
 
 
-class Transpose(View):
+class Transpose(Indicated, View):
     """y = x with its axes permuted.
 
     y's axis i is x's axis axes[i]. Without `axes`, the last two axes are swapped (born reverses all axes: for that,

@@ -815,10 +815,10 @@ impl Node {
 
     /// y = det x of square matrices on the last two axes: \[batch…, n, n\] → \[batch…\]; 1 for an empty matrix.
     ///
-    /// If the determinant may overflow or underflow, use `slogdet`. The gradient is the matrix of cofactors and is
-    /// exact for singular matrices, too; their second derivatives are NaN or infinite. A matrix with NaN gives NaN; the
-    /// other matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider float and
-    /// rounded once. PyTorch, JAX and NumPy: `linalg.det`.
+    /// If the determinant may overflow or underflow, use `slogdet`. The first two derivatives are exact for singular
+    /// matrices, too; their third ones are NaN or infinite. A matrix with NaN gives NaN; the other matrices of the
+    /// batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once. PyTorch, JAX
+    /// and NumPy: `linalg.det`.
     ///
     /// Since opset 2.
     ///
@@ -1373,9 +1373,10 @@ impl Node {
 
     /// y = x − log Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
     ///
-    /// A row that contains only −inf gives NaN.
+    /// The largest x has y = −log(1 + Σ of the others), all of whose digits are kept. A row that contains only −inf
+    /// gives NaN.
     ///
-    /// Gradient: g − exp(y) · Σ g, with the sum along the axis.
+    /// Gradient: g − exp(y) · Σ g, with the sum along the axis, computed as −g · expm1(y) − (Σ g − g) · exp(y).
     pub fn log_softmax(&self) -> Node {
         self.log_softmax_with(LogSoftmaxOptions::new())
     }
@@ -2828,25 +2829,25 @@ impl Node {
     /// y = x · log(1 + y), with broadcasting, accurate for small y; 0 where x = 0, unless y is NaN.
     ///
     /// Same as in SciPy and PyTorch (`special.xlog1py`); JAX gives 0 for NaN, too. The derivative with respect to x is
-    /// 0 where x = 0 and y = −1. Where x = 0 and y \< −1 it is NaN, as in JAX. The derivative with respect to y is x /
-    /// (1 + y) everywhere: NaN where x = 0 and y = −1.
+    /// log(1 + y): −∞ where y = −1, and NaN where y \< −1. The derivative with respect to y is x / (1 + y), and 0 where
+    /// x = 0 and y = −1.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y).
+    /// Gradient: dx = g · log(1 + y); dy = g · x / (1 + y), and 0 where x = 0 and y = −1.
     pub fn xlog1py(&self, y: &Node) -> Node {
         self.graph().typed("xlog1py", [self, y], Options::default())
     }
 
     /// y = x · log y, with broadcasting; 0 where x = 0, unless y is NaN.
     ///
-    /// Same as in SciPy and PyTorch; JAX gives 0 for NaN, too. The derivative with respect to x is 0 where x = y = 0.
-    /// Where x = 0 and y \< 0 it is NaN, as in JAX (in PyTorch it is 0). The derivative with respect to y is x / y
-    /// everywhere: NaN where both are 0.
+    /// Same as in SciPy and PyTorch; JAX gives 0 for NaN, too. The derivative with respect to x is log y: −∞ where y =
+    /// 0, so that of xlogy(x, x) at 0 is, too. Where x = 0 and y \< 0 it is NaN, as in JAX (in PyTorch it is 0). The
+    /// derivative with respect to y is x / y, and 0 where both are 0.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: dx = g · log y, and 0 where x = y = 0; dy = g · x / y.
+    /// Gradient: dx = g · log y; dy = g · x / y, and 0 where x = y = 0.
     pub fn xlogy(&self, y: &Node) -> Node {
         self.graph().typed("xlogy", [self, y], Options::default())
     }

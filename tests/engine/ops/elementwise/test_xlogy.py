@@ -63,11 +63,12 @@ def test_derivatives(op: str) -> None:
 
 @pytest.mark.parametrize("op", list(EXACT))
 def test_derivatives_at_the_pole(op: str) -> None:
-    """∂/∂x is 0 at the pole, and NaN if there is no logarithm; ∂/∂y is the quotient, even if it is NaN."""
+    """∂/∂x is the logarithm, and NaN if there is none; ∂/∂y is 0 for x = 0, and ∂²/∂x∂y the reciprocal."""
     x, y = np.zeros(4), POLES[op] + np.array([0.0, -0.0, -1.0, 1.0])
-    np.testing.assert_array_equal(derivatives(op, x, y, by=0)[1], [0, 0, NAN, 0])
+    np.testing.assert_array_equal(derivatives(op, x, y, by=0)[1], [-INF, -INF, NAN, 0])
     np.testing.assert_array_equal(derivatives(op, x, y, by=(0, 0))[2], [0, 0, 0, 0])
-    np.testing.assert_array_equal(derivatives(op, x, y, by=1)[1], [NAN, NAN, 0, 0])
+    np.testing.assert_array_equal(derivatives(op, x, y, by=1)[1], [0, 0, 0, 0])
+    np.testing.assert_array_equal(derivatives(op, x, y, by=(1, 0))[2], [INF, INF, -1, 1])
     pole = np.full(2, POLES[op])
     np.testing.assert_array_equal(derivatives(op, np.array([1.0, -1.0]), pole, by=0)[1], [-INF, -INF])
     np.testing.assert_array_equal(derivatives(op, np.array([1.0, -1.0]), pole, by=1)[1], [INF, -INF])

@@ -2788,10 +2788,10 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op det: y = det x of square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 for an empty matrix.
      *
-     * <p>If the determinant may overflow or underflow, use <code>slogdet</code>. The gradient is the matrix of
-     * cofactors and is exact for singular matrices, too; their second derivatives are NaN or infinite. A matrix with
-     * NaN gives NaN; the other matrices of the batch are unaffected. Integers give float64; float16 is computed in a
-     * wider float and rounded once. PyTorch, JAX and NumPy: <code>linalg.det</code>.
+     * <p>If the determinant may overflow or underflow, use <code>slogdet</code>. The first two derivatives are exact
+     * for singular matrices, too; their third ones are NaN or infinite. A matrix with NaN gives NaN; the other matrices
+     * of the batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+     * PyTorch, JAX and NumPy: <code>linalg.det</code>.
      *
      * <p>Since opset 2.
      *
@@ -4372,9 +4372,10 @@ public abstract sealed class NodeOps permits Node {
      * The op log_softmax: y = x − log Σ exp(x) along <code>axis</code>, of x's shape; stable: computed from x − max x.
      * Integers give float64.
      *
-     * <p>A row that contains only −inf gives NaN.
+     * <p>The largest x has y = −log(1 + Σ of the others), all of whose digits are kept. A row that contains only −inf
+     * gives NaN.
      *
-     * <p>Gradient: g − exp(y) · Σ g, with the sum along the axis.
+     * <p>Gradient: g − exp(y) · Σ g, with the sum along the axis, computed as −g · expm1(y) − (Σ g − g) · exp(y).
      *
      * @return the node
      */
@@ -4386,9 +4387,10 @@ public abstract sealed class NodeOps permits Node {
      * The op log_softmax: y = x − log Σ exp(x) along <code>axis</code>, of x's shape; stable: computed from x − max x.
      * Integers give float64.
      *
-     * <p>A row that contains only −inf gives NaN.
+     * <p>The largest x has y = −log(1 + Σ of the others), all of whose digits are kept. A row that contains only −inf
+     * gives NaN.
      *
-     * <p>Gradient: g − exp(y) · Σ g, with the sum along the axis.
+     * <p>Gradient: g − exp(y) · Σ g, with the sum along the axis, computed as −g · expm1(y) − (Σ g − g) · exp(y).
      *
      * <p>This node is the operand x.
      *
@@ -8148,12 +8150,12 @@ public abstract sealed class NodeOps permits Node {
      * The op xlog1py: y = x · log(1 + y), with broadcasting, accurate for small y; 0 where x = 0, unless y is NaN.
      *
      * <p>Same as in SciPy and PyTorch (<code>special.xlog1py</code>); JAX gives 0 for NaN, too. The derivative with
-     * respect to x is 0 where x = 0 and y = −1. Where x = 0 and y &lt; −1 it is NaN, as in JAX. The derivative with
-     * respect to y is x / (1 + y) everywhere: NaN where x = 0 and y = −1.
+     * respect to x is log(1 + y): −∞ where y = −1, and NaN where y &lt; −1. The derivative with respect to y is x / (1
+     * + y), and 0 where x = 0 and y = −1.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y).
+     * <p>Gradient: dx = g · log(1 + y); dy = g · x / (1 + y), and 0 where x = 0 and y = −1.
      *
      * <p>This node is the operand x.
      *
@@ -8167,13 +8169,13 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op xlogy: y = x · log y, with broadcasting; 0 where x = 0, unless y is NaN.
      *
-     * <p>Same as in SciPy and PyTorch; JAX gives 0 for NaN, too. The derivative with respect to x is 0 where x = y = 0.
-     * Where x = 0 and y &lt; 0 it is NaN, as in JAX (in PyTorch it is 0). The derivative with respect to y is x / y
-     * everywhere: NaN where both are 0.
+     * <p>Same as in SciPy and PyTorch; JAX gives 0 for NaN, too. The derivative with respect to x is log y: −∞ where y
+     * = 0, so that of xlogy(x, x) at 0 is, too. Where x = 0 and y &lt; 0 it is NaN, as in JAX (in PyTorch it is 0). The
+     * derivative with respect to y is x / y, and 0 where both are 0.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: dx = g · log y, and 0 where x = y = 0; dy = g · x / y.
+     * <p>Gradient: dx = g · log y; dy = g · x / y, and 0 where x = y = 0.
      *
      * <p>This node is the operand x.
      *
