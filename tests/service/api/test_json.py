@@ -139,11 +139,17 @@ values = st.recursive(
 )
 
 
+def without_null(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: without_null(each) for key, each in value.items() if each is not None}
+    return [without_null(each) for each in value] if isinstance(value, list) else value
+
+
 @pytest.mark.slow
 @given(st.dictionaries(st.text('[]{}"\\a'), values, max_size=4))
 def test_depth_matches_a_parser(value: dict[str, object]) -> None:
     body, depth = json.dumps(value).encode(), depth_of(value)
-    assert parse_json(body, depth) == value
+    assert parse_json(body, depth) == without_null(value)
     with pytest.raises(Refusal, match="nested more than"):
         parse_json(body, depth - 1)
 
