@@ -71,8 +71,10 @@ def pull_back_past(
     count = math.prod(x.shape[axis] for axis in axes)
     outer = Outer(shaped(g, shape), shaped(builder.value(index), shape), count, attrs)
     cotangent = rule(outer, x)
-    if cotangent is None or support is None:
-        return None if cotangent is None else Past(x.index, cotangent, None)
+    if cotangent is None:
+        return None
+    if support is None:
+        return Past(x.index, cotangent, None)
     mask = shaped(support.value, shape).broadcast_to(shape=x.shape)
     return Past(x.index, mask.where(cotangent, 0.0), Support(lambda: mask))
 

@@ -79,7 +79,7 @@ class NoGradient:
 
 
 class Support:
-    """Where a cotangent may differ from zero: a bool of its shape. Elsewhere, it is zero because of a selection.
+    """Support of a cotangent: a bool of its shape, outside of which it is zero because of a selection.
 
     The bool is emitted when it is first needed, which is often never. `lines`: axes along each of which every line has
     an element in the support.

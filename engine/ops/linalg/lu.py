@@ -405,9 +405,9 @@ class Det(Decomposition):
     """y = det x of square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 for an empty matrix.
 
     If the determinant may overflow or underflow, use `slogdet`. The first two derivatives are exact for singular
-    matrices, too; their third ones are NaN or infinite. A matrix with NaN gives NaN; the other
-    matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
-    PyTorch, JAX and NumPy: `linalg.det`.
+    matrices, too; their third ones are NaN or infinite. A matrix with NaN gives NaN; the other matrices of the batch
+    are unaffected. Integers give float64; float16 is computed in a wider float and rounded once. PyTorch, JAX and
+    NumPy: `linalg.det`.
     """
 
     name = "det"

@@ -1,4 +1,4 @@
-"""What was not selected does not count, whatever its local derivative is; a zero by value is no selection."""
+"""Supports of cotangents: unselected elements do not count, and a zero by value is no selection."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ WAYS: dict[str, Callable[[Value, Value], Value]] = {
     "split": lambda x, y: y.split(sizes=[1, 1], axis=0).output(0),
     "compress": lambda x, y: y.gather(_constant(x, [True, False]).nonzero(k=1).output(0).reshape(shape=(1,)), axis=0),
     "triangle": lambda x, y: y.reshape(shape=(1, 2)).tril(),
-    "diagonal": lambda x, y: y.reshape(shape=(1, 2)).broadcast_to(shape=(1, 2)).tril().sum(axes=(1,)),
+    "diagonal": lambda x, y: y.reshape(shape=(1, 2)).tril().sum(axes=(1,)),
     "segment sum": lambda x, y: y.segment_sum(_constant(x, [0, 1]), segments=2).slice(starts=[0], stops=[1]),
     "mask of bools": lambda x, y: y * _constant(x, [True, False]),
     "mask of numbers from bools": lambda x, y: _constant(x, [True, False]).cast(dtype=np.dtype("float64")) * y,
